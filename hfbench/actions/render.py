@@ -1,0 +1,33 @@
+"""Results as lines of text: what a result class says of itself, else its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hfbench.actions.base import Spec
+from hfbench.codec import decode
+from hfbench.text import printable
+
+
+def result_lines(spec: Spec, data: Mapping[str, Any]) -> list[str]:
+    """A result's lines, safe to print and at most 80 columns wide where its class has `lines()`."""
+    if hasattr(spec.result, "lines"):
+        try:
+            return [printable(line) for line in decode(spec.result, data).lines()]
+        except (ValueError, TypeError, KeyError, AttributeError):
+            pass  # written by another version: its fields are still worth showing
+    return list(_fields(data, ""))
+
+
+def _fields(data: Mapping[str, Any], indent: str) -> Iterator[str]:
+    width = max((len(str(key)) for key in data), default=0)
+    for key, value in data.items():
+        name = printable(str(key))
+        if isinstance(value, Mapping) and value:
+            yield f"{indent}{name}"
+            yield from _fields(value, indent + "  ")
+        elif isinstance(value, list) and len(value) > 8:
+            yield f"{indent}{name:<{width}}  {len(value)} values"
+        else:
+            yield f"{indent}{name:<{width}}  {printable(str(value))}"

@@ -1,0 +1,151 @@
+"""`hfbench jobs`: list, show, follow, cancel and remove jobs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+
+from hfbench.actions.registry import actions
+from hfbench.actions.render import result_lines
+from hfbench.codec import encode
+from hfbench.commands.watch import status_line, watch
+from hfbench.errors import UsageError
+from hfbench.exits import Exit
+from hfbench.jobs.cancel import cancel, remove
+from hfbench.jobs.directory import JobDirectory, find_job
+from hfbench.jobs.follow import log_lines
+from hfbench.jobs.history import History, JobRow
+from hfbench.jobs.snapshot import JobSnapshot, State, plain, read_job
+from hfbench.jobs.tail import log_tail
+from hfbench.paths import jobs_root
+from hfbench.text import clip, printable
+from hfbench.units import show_ago, show_elapsed
+
+
+def main(words: Sequence[str]) -> int:
+    """Run one `hfbench jobs` command; plain `hfbench jobs` lists."""
+    given = _parser().parse_args(words or ["list"])
+    verb: Callable[[argparse.Namespace], int] = given.verb
+    return verb(given)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="hfbench jobs", description="Jobs of this machine's jobs folder.")
+    verbs = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(
+        name: str, verb: Callable[[argparse.Namespace], int], help: str, *, job: bool = True
+    ) -> argparse.ArgumentParser:
+        sub = verbs.add_parser(name, help=help, description=f"{help}.", allow_abbrev=False)
+        sub.set_defaults(verb=verb)
+        if job:
+            sub.add_argument(
+                "job", help="an id, its last characters, or `last`", nargs="+" if name in ("rm", "cancel") else None
+            )
+        sub.add_argument("--json", action="store_true", help="print JSON")
+        return sub
+
+    add("list", _list, "List jobs, newest first", job=False).add_argument("-n", type=int, default=None, help="how many")
+    add("show", _show, "Show one job: state, parameters, metrics, result")
+    logs = add("logs", _logs, "Print what the worker printed")
+    logs.add_argument("-f", "--follow", action="store_true", help="keep printing until the job is over")
+    add("cancel", _cancel, "Stop jobs and wait until they are over")
+    add("wait", _wait, "Wait until a job is over; exit 0 when it finished, else 1")
+    add("rm", _rm, "Delete the folders of jobs that are over")
+    add("reindex", _reindex, "Make the index again from the job folders", job=False)
+    return parser
+
+
+def _list(given: argparse.Namespace) -> int:
+    rows = History(jobs_root()).rows(given.n)
+    if given.json:
+        print(json.dumps([{**encode(row), "seconds": row.seconds(time.time())} for row in rows]))
+    elif not rows:
+        print(f"no jobs yet in {jobs_root()}; hfbench bench generate MODEL starts one")
+    else:
+        print("\n".join(table(rows, time.time())))
+    return Exit.OK
+
+
+def table(rows: Sequence[JobRow], now: float) -> list[str]:
+    """The list of jobs in 80 columns: id, state, times and what was measured are never cut."""
+    lines = [f"{'JOB':<6}  {'STATE':<10}  {'ACTION':<14}  {'RAN':>8}  {'STARTED':>10}  RESULT"]
+    for row in rows:
+        model = row.model.rstrip("/").rpartition("/")[2]
+        told = row.headline if row.state is State.FINISHED else row.note
+        action = clip(row.action, 14, ellipsis="...")
+        ran, ago = show_elapsed(row.seconds(now)), show_ago(now - row.created)
+        rest = clip(printable(told or row.label or model), 22, ellipsis="...")
+        lines.append(f"{row.short_id:<6}  {row.state:<10}  {action:<14}  {ran:>8}  {ago:>10}  {rest}".rstrip())
+    return lines
+
+
+def _show(given: argparse.Namespace) -> int:
+    job = find_job(jobs_root(), given.job)
+    snapshot = read_job(job)
+    if given.json:
+        print(json.dumps({**plain(snapshot), "directory": str(job.path), "environment": job.read("environment.json")}))
+    else:
+        print("\n".join(_details(job, snapshot)))
+    return Exit.OK
+
+
+def _details(job: JobDirectory, snapshot: JobSnapshot) -> list[str]:
+    lines = [f"{snapshot.id}  {snapshot.state}", f"  folder   {job.path}", f"  status   {status_line(snapshot)}"]
+    lines += [
+        f"  {name:<12} {printable(str(value))}" for name, value in snapshot.params.items() if value not in (None, "")
+    ]
+    if sentence := snapshot.sentence():
+        lines += ["", f"  {snapshot.state}: {sentence}"]
+    lines += [f"  | {printable(line)}" for line in snapshot.tail]
+    spec = actions().get(snapshot.action)
+    if snapshot.result is not None and spec:
+        lines += ["", *result_lines(spec, snapshot.result)]
+    return lines
+
+
+def _logs(given: argparse.Namespace) -> int:
+    job = find_job(jobs_root(), given.job)
+    if not given.follow:
+        print(*map(printable, log_tail(job, lines=10_000, most_bytes=8 << 20)), sep="\n")
+        return Exit.OK
+    for line in log_lines(job):
+        print(printable(line), flush=True)
+    return Exit.OK
+
+
+def _cancel(given: argparse.Namespace) -> int:
+    jobs = [find_job(jobs_root(), each) for each in given.job]
+    ended = [cancel(job) for job in jobs]
+    _print_states(ended, given.json)
+    return Exit.OK if all(snapshot.state.over for snapshot in ended) else Exit.FAILED
+
+
+def _wait(given: argparse.Namespace) -> int:
+    snapshot = watch(find_job(jobs_root(), given.job), quiet=given.json)
+    _print_states([snapshot], given.json)
+    return Exit.OK if snapshot.state is State.FINISHED else Exit.FAILED
+
+
+def _rm(given: argparse.Namespace) -> int:
+    jobs = [find_job(jobs_root(), each) for each in given.job]
+    for job in jobs:
+        remove(job)
+    print(json.dumps({"removed": [job.id for job in jobs]}) if given.json else f"removed {len(jobs)}")
+    return Exit.OK
+
+
+def _reindex(given: argparse.Namespace) -> int:
+    if not jobs_root().is_dir():
+        raise UsageError("there is no jobs folder yet", where=jobs_root())
+    count = History(jobs_root()).reindex()
+    print(json.dumps({"jobs": count}) if given.json else f"{count} jobs")
+    return Exit.OK
+
+
+def _print_states(ended: Sequence[JobSnapshot], as_json: bool) -> None:
+    for snapshot in ended:
+        sentence = f": {snapshot.sentence()}" if snapshot.sentence() else ""
+        print(json.dumps(plain(snapshot)) if as_json else f"{snapshot.id} {snapshot.state}{sentence}")

@@ -1,0 +1,130 @@
+"""Runs one action from the command line: in this process, or as a job that is watched or left alone."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from hfbench.actions.base import InvalidParams, Spec
+from hfbench.actions.params import Param, Problem
+from hfbench.actions.render import result_lines
+from hfbench.codec import encode
+from hfbench.commands.watch import StderrRun, watch
+from hfbench.errors import HfbenchError, UsageError, error_from_parts
+from hfbench.exits import Exit, complain
+from hfbench.jobs.launch import JobRequest, launch
+from hfbench.jobs.snapshot import JobSnapshot, State
+from hfbench.paths import jobs_root
+from hfbench.units import parse_duration
+
+
+def main(spec: Spec, words: Sequence[str]) -> int:
+    """Run the action as the words ask; the exit code."""
+    given = parser_for(spec).parse_args(words)
+    try:
+        request = spec.build(_values(spec, given))
+        timeout = parse_duration(given.timeout) if given.timeout else None
+        if spec.inline and not given.detach:
+            spec.require()
+            result = request.perform(StderrRun())
+            return _print_result(spec, encode(result), given.json, failed=bool(getattr(result, "failed", False)))
+    except HfbenchError as error:
+        return _fail(error, given.json)
+    job = launch(
+        jobs_root(),
+        JobRequest(
+            action=spec.name,
+            params=spec.values(request),
+            lease=not given.no_lease,
+            timeout=timeout,
+            label=given.label,
+        ),
+    )
+    if given.detach:
+        print(json.dumps({"job": job.id, "directory": str(job.path)}) if given.json else job.id)
+        return Exit.OK
+    return report_end(spec, watch(job, quiet=given.json), given.json)
+
+
+def parser_for(spec: Spec) -> argparse.ArgumentParser:
+    """The parser of an action's own command, made from its declaration."""
+    parser = argparse.ArgumentParser(
+        prog=f"hfbench {spec.name.replace('.', ' ')}", description=f"{spec.summary}.", allow_abbrev=False
+    )
+    for param in spec.params:
+        _add(parser, param)
+    running = parser.add_argument_group("how it runs")
+    running.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    wait = running.add_mutually_exclusive_group()
+    wait.add_argument("--wait", action="store_true", help="stay until it is over (the default)")
+    wait.add_argument("--detach", action="store_true", help="start a job, print its id and leave it alone")
+    running.add_argument("--timeout", metavar="DURATION", help="stop the job after so much running time, such as 10m")
+    running.add_argument("--label", default="", help="a name for the job in lists")
+    running.add_argument("--no-lease", action="store_true", help="do not wait for the device to be free")
+    return parser
+
+
+def report_end(spec: Spec, snapshot: JobSnapshot, as_json: bool) -> int:
+    """Print how a job ended and turn it into an exit code."""
+    if snapshot.state is State.FINISHED and snapshot.result is not None:
+        data = {**snapshot.result, "job": snapshot.id}
+        return _print_result(spec, data, as_json, failed=bool(snapshot.result.get("failed")))
+    if snapshot.error:
+        error = error_from_parts(snapshot.error)
+    else:
+        error = HfbenchError(f"the job {snapshot.state}: {snapshot.sentence()}", where=snapshot.id)
+    if snapshot.state is State.DIED and not as_json:
+        for line in snapshot.tail:
+            complain(f"| {line}")
+    return _fail(error, as_json, job=snapshot.id, state=str(snapshot.state))
+
+
+def _print_result(spec: Spec, data: dict[str, Any], as_json: bool, *, failed: bool) -> int:
+    print(json.dumps(data, ensure_ascii=True) if as_json else "\n".join(result_lines(spec, data)))
+    return Exit.FAILED if failed else Exit.OK
+
+
+def _fail(error: HfbenchError, as_json: bool, **more: Any) -> int:
+    """Say what is wrong on stderr, and as an object on stdout when JSON was asked for."""
+    if as_json:
+        print(json.dumps({"error": error.parts(), **more}, ensure_ascii=True))
+    complain(error)
+    return int(error.exit)
+
+
+def _add(parser: argparse.ArgumentParser, param: Param) -> None:
+    details = [param.help]
+    if param.choices:
+        details.append(f"one of {', '.join(param.choices)}")
+    details += [f"in {param.unit}" if param.unit else "", param.bounds]
+    if not param.required and param.default not in (None, "", (), False):
+        details.append(f"default {param.text(param.default)}")
+    help = "; ".join(filter(None, details)).replace("%", "%%")
+    if param.positional:
+        parser.add_argument(param.name, nargs=None if param.required else "?", help=help)
+    elif param.type is bool:
+        parser.add_argument(param.flag, dest=param.name, default=None, action=argparse.BooleanOptionalAction, help=help)
+    else:
+        metavar = (param.unit or param.kind or param.type.__name__).upper()
+        parser.add_argument(param.flag, dest=param.name, required=param.required, metavar=metavar, help=help)
+
+
+def _values(spec: Spec, given: argparse.Namespace) -> dict[str, Any]:
+    """The fields the command line names, read by their declarations; InvalidParams lists all that are wrong."""
+    values, problems = {}, []
+    for param in spec.params:
+        text = getattr(given, param.name)
+        if text is None:
+            continue
+        try:
+            values[param.name] = param.parse(text) if isinstance(text, str) else text
+        except Problem as problem:
+            problems.append(problem)
+    if problems:
+        raise InvalidParams(spec.name, problems)
+    return values
+
+
+__all__ = ["UsageError", "main", "parser_for", "report_end"]

@@ -1,0 +1,68 @@
+"""Errors a user can act on: one sentence, with its parts kept apart for JSON and screens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from hfbench.exits import Exit
+from hfbench.text import printable
+
+
+class HfbenchError(Exception):
+    """Something the user can act on. `str()` is one sentence: where, what was found, what to do.
+
+    Parts may hold names from files and hubs: they are escaped here, once, for every front end.
+    """
+
+    exit: ClassVar[Exit] = Exit.FAILED
+
+    def __init__(self, found: str, *, where: object = "", remedy: str = "") -> None:
+        self.found = printable(found).rstrip(".")
+        self.where = printable(str(where))
+        self.remedy = printable(remedy).rstrip(".")
+        sentence = f"{self.where}: {self.found}" if self.where else self.found
+        super().__init__(f"{sentence}. {_begun(self.remedy)}" if self.remedy else sentence)
+
+    def parts(self) -> dict[str, str | int]:
+        """The error as plain data for events and `--json`."""
+        return {
+            "error": type(self).__name__,
+            "found": self.found,
+            "where": self.where,
+            "remedy": self.remedy,
+            "exit": int(self.exit),
+        }
+
+
+class UsageError(HfbenchError):
+    """The request cannot be read: a wrong option, field, script or configuration."""
+
+    exit = Exit.USAGE
+
+
+class MissingError(HfbenchError):
+    """Something needed is missing on this machine: a package, a tool, a device."""
+
+    exit = Exit.ENVIRONMENT
+
+
+class Interrupted(HfbenchError):
+    """The user or the system asked to stop."""
+
+    exit = Exit.INTERRUPTED
+
+
+def error_from_parts(parts: Mapping[str, object]) -> HfbenchError:
+    """Rebuild an error that crossed a process border as `parts()`; unknown kinds keep their exit code."""
+    by_exit = {Exit.USAGE: UsageError, Exit.ENVIRONMENT: MissingError, Exit.INTERRUPTED: Interrupted}
+    code = parts.get("exit")
+    kind = by_exit.get(code, HfbenchError) if isinstance(code, int) else HfbenchError  # type: ignore[call-overload]
+    return kind(
+        str(parts.get("found", "unknown error")), where=parts.get("where", ""), remedy=str(parts.get("remedy", ""))
+    )
+
+
+def _begun(remedy: str) -> str:
+    """The remedy as the start of a sentence; a command stays as it is typed."""
+    return remedy if remedy.startswith("hfbench ") else remedy[:1].upper() + remedy[1:]

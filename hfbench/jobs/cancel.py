@@ -1,0 +1,68 @@
+"""Stops a job for real: asks its process group, waits, kills, and makes sure the story has an end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import time
+
+from hfbench.errors import UsageError
+from hfbench.jobs.directory import JobDirectory, naming_the_folder, take_lock
+from hfbench.jobs.events import Cancelled
+from hfbench.jobs.follow import wait_until
+from hfbench.jobs.process import signal_group
+from hfbench.jobs.snapshot import JobSnapshot, State, read_job
+from hfbench.jobs.supervise import GRACE
+from hfbench.jobs.tail import has_final_event
+from hfbench.jobs.writer import write_final
+
+
+class StillRunning(UsageError):
+    """The job must end before this can be done."""
+
+
+def request_cancel(job: JobDirectory) -> bool:
+    """Ask a job to stop and return at once; False when it is over already, or runs on another machine."""
+    snapshot = read_job(job)
+    if snapshot.state.over:
+        return False
+    with naming_the_folder(job.path.parent):
+        job.write("cancel.json", {"at": time.time(), "by": f"pid {os.getpid()} on {socket.gethostname()}"})
+    return _on_this_host(snapshot) and signal_group(snapshot.pid, snapshot.ticks, signal.SIGTERM)
+
+
+def cancel(job: JobDirectory, *, grace: float = GRACE) -> JobSnapshot:
+    """Stop a job and return how it ended; a worker that does not stop in its grace time is killed."""
+    request_cancel(job)
+    snapshot = wait_until(job, lambda s: s.state.over, timeout=grace + 3)
+    if snapshot.state.over:
+        return _with_an_end(job, snapshot)
+    if _on_this_host(snapshot):
+        signal_group(snapshot.pid, snapshot.ticks, signal.SIGKILL)
+    return _with_an_end(job, wait_until(job, lambda s: s.state.over, timeout=5))
+
+
+def remove(job: JobDirectory) -> None:
+    """Delete the folder of a job that is over; StillRunning otherwise."""
+    if not read_job(job).state.over:
+        raise StillRunning("the job is not over", where=job.id, remedy=f"hfbench jobs cancel {job.short_id} stops it")
+    with naming_the_folder(job.path.parent):
+        shutil.rmtree(job.path)
+
+
+def _with_an_end(job: JobDirectory, snapshot: JobSnapshot) -> JobSnapshot:
+    """Write the last event in place of a worker that was killed before it could."""
+    if snapshot.state is State.CANCELLED and not has_final_event(job):
+        with contextlib.suppress(OSError):
+            lock = take_lock(job.lock)
+            if lock is not None:
+                write_final(job, Cancelled(reason=snapshot.reason))
+                os.close(lock)
+    return snapshot
+
+
+def _on_this_host(snapshot: JobSnapshot) -> bool:
+    return snapshot.host in ("", socket.gethostname())

@@ -1,0 +1,55 @@
+"""Waits for what happens to a job: the one place that polls, because events may come from another machine's disk."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+
+from hfbench.jobs.directory import JobDirectory
+from hfbench.jobs.snapshot import Follower, JobSnapshot, read_job
+
+FASTEST, SLOWEST = 0.02, 0.2
+"""Seconds between two looks: short after something happened, longer while nothing does."""
+
+
+def snapshots(
+    job: JobDirectory, *, stop: Callable[[], bool] = lambda: False, sleep: Callable[[float], object] = time.sleep
+) -> Iterator[JobSnapshot]:
+    """A snapshot now and after every change, the last one when the job is over or `stop()` says so."""
+    follower, last, pause = Follower(job), None, FASTEST
+    while not stop():
+        snapshot = follower.read()
+        if snapshot is not last:
+            last, pause = snapshot, FASTEST
+            yield snapshot
+            if snapshot.state.over:
+                return
+        sleep(pause)
+        pause = min(SLOWEST, pause * 1.5)
+
+
+def wait_until(
+    job: JobDirectory, condition: Callable[[JobSnapshot], bool], timeout: float | None = None
+) -> JobSnapshot:
+    """The first snapshot that meets the condition, or the last one when the job is over or the time is."""
+    end = math.inf if timeout is None else time.monotonic() + timeout
+    for snapshot in snapshots(job, stop=lambda: time.monotonic() >= end):
+        if condition(snapshot):
+            return snapshot
+    return read_job(job)
+
+
+def log_lines(job: JobDirectory) -> Iterator[str]:
+    """What the worker prints, line by line, until the job is over; bytes that are not UTF-8 stay escapes."""
+    follower, partial = Follower(job), b""
+    with job.log.open("rb") as file:
+        while True:
+            over = follower.read().state.over  # asked before reading, so that the last lines are not missed
+            *lines, partial = (partial + file.read()).split(b"\n")
+            yield from (line.decode("utf-8", "surrogateescape") for line in lines)
+            if over:
+                if partial:
+                    yield partial.decode("utf-8", "surrogateescape")
+                return
+            time.sleep(SLOWEST)

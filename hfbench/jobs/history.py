@@ -1,0 +1,150 @@
+"""An index over job directories, so that ten thousand jobs can be listed at once. Never the truth itself."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hfbench.jobs.directory import JobDirectory, job_ids
+from hfbench.jobs.snapshot import JobSnapshot, State, read_job
+
+SCHEMA = 1
+COLUMNS = "id, action, label, model, device, state, created, started, ended, headline, note"
+TABLE = f"CREATE TABLE IF NOT EXISTS jobs ({COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobRow:
+    """One line of the list of jobs."""
+
+    id: str
+    action: str
+    label: str
+    model: str
+    device: str
+    state: State
+    created: float
+    started: float | None
+    ended: float | None
+    headline: str
+    note: str
+
+    @property
+    def short_id(self) -> str:
+        """What a person types to name the job."""
+        return self.id.rpartition("-")[2]
+
+    def seconds(self, now: float) -> float:
+        """Running time, up to now while it runs."""
+        return max(0.0, (self.ended or now) - (self.started or self.created))
+
+
+class History:
+    """The index of one jobs folder. It lives beside the jobs; where it cannot be written it lives in memory."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._db = self._open()
+
+    def rows(self, most: int | None = None) -> list[JobRow]:
+        """All jobs, newest first, brought up to date with what the directories say."""
+        self.refresh()
+        query = f"SELECT {COLUMNS} FROM jobs ORDER BY created DESC, id DESC" + (f" LIMIT {int(most)}" if most else "")
+        return [_row(values) for values in self._db.execute(query)]
+
+    def refresh(self) -> None:
+        """Read new and unfinished jobs again and forget those whose folder is gone."""
+        try:
+            self._refresh()
+        except sqlite3.OperationalError:  # the disk is full or became read-only: go on in memory
+            self._db = _new_index(":memory:")
+            self._refresh()
+
+    def reindex(self) -> int:
+        """Forget everything and read all directories again; the number of jobs found."""
+        with contextlib.suppress(sqlite3.OperationalError), self._db:
+            self._db.execute("DELETE FROM jobs")
+        self.refresh()
+        return int(self._db.execute("SELECT COUNT(*) FROM jobs").fetchone()[0])
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    def _open(self) -> sqlite3.Connection:
+        path = self.root / ".index.sqlite"
+        for _ in range(2):
+            try:
+                return _new_index(str(path))
+            except sqlite3.OperationalError:
+                break  # read-only, full or absent: the index is a convenience and memory will do
+            except sqlite3.DatabaseError:
+                with contextlib.suppress(OSError):
+                    path.unlink()  # damaged or foreign: it is made again from the directories
+        return _new_index(":memory:")
+
+    def _refresh(self) -> None:
+        present = set(job_ids(self.root))
+        known = {str(i): State(s) for i, s in self._db.execute("SELECT id, state FROM jobs")}
+        stale = [i for i in present if i not in known or not known[i].over]
+        if not stale and len(known) == len(present):
+            return
+        rows = [_values(read_job(JobDirectory(self.root / i))) for i in stale]
+        with self._db:
+            self._db.executemany("DELETE FROM jobs WHERE id = ?", [(i,) for i in known.keys() - present])
+            self._db.executemany(f"INSERT OR REPLACE INTO jobs ({COLUMNS}) VALUES ({', '.join('?' * 11)})", rows)
+
+
+def headline(metrics: Mapping[str, Any], result: Mapping[str, Any] | None) -> str:
+    """The figure a job is remembered by: its result's `headline`, else its latest metric."""
+    from hfbench.units import show_value
+
+    if result and isinstance(result.get("headline"), str):
+        return str(result["headline"])
+    if not metrics:
+        return ""
+    name, series = list(metrics.items())[-1]
+    return f"{name} {show_value(series.last, series.unit)}"
+
+
+def _new_index(where: str) -> sqlite3.Connection:
+    """An open index with its table; DatabaseError when the file is something else or of another version."""
+    db = sqlite3.connect(where, timeout=5, check_same_thread=False)
+    try:
+        if db.execute("PRAGMA user_version").fetchone()[0] not in (0, SCHEMA):
+            raise sqlite3.DatabaseError("another version's index")
+        db.execute(TABLE)
+        db.execute(f"PRAGMA user_version = {SCHEMA}")
+        db.execute("SELECT COUNT(*) FROM jobs WHERE id > ''").fetchone()
+        db.commit()
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
+
+
+def _values(s: JobSnapshot) -> tuple[Any, ...]:
+    model = str(s.params.get("model") or "")
+    return (
+        s.id,
+        s.action,
+        s.label,
+        model,
+        s.device or str(s.params.get("device") or ""),
+        str(s.state),
+        s.created,
+        s.started,
+        s.ended,
+        headline(s.series, s.result),
+        s.sentence() or (f"waits for {s.waits_for}" if s.waits_for else ""),
+    )
+
+
+def _row(values: tuple[Any, ...]) -> JobRow:
+    names = [name.strip() for name in COLUMNS.split(",")]
+    told = dict(zip(names, values, strict=True))
+    return JobRow(**{**told, "state": State(told["state"])})

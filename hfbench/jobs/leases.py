@@ -1,0 +1,103 @@
+"""One benchmark at a time per device: a lock file for each, held while the action runs."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from hfbench.jobs.directory import naming_the_folder
+
+POLL = 0.1
+"""Seconds between two looks at a device that is taken; a wait ends that much late at most."""
+
+
+def lease_file(root: Path, device: str) -> Path:
+    """The lock file of a device key such as `cpu` or a GPU's UUID."""
+    safe = re.sub(r"[^A-Za-z0-9._-]", "_", device)[:80]
+    return root / (safe if safe == device else f"{safe}-{hashlib.sha256(device.encode()).hexdigest()[:8]}")
+
+
+def holder(root: Path, device: str) -> str:
+    """The job that holds a device now, or an empty string; a holder that left no name is `another process`."""
+    try:
+        fd = os.open(lease_file(root, device), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return ""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return _named(fd)
+    finally:
+        os.close(fd)
+    return ""
+
+
+@contextlib.contextmanager
+def hold(root: Path, device: str, job_id: str, waiting: Callable[[str], None]) -> Iterator[None]:
+    """Hold a device for the length of a `with` block; `waiting(holder)` is called whenever the holder changes.
+
+    The lock dies with the process, so that a killed job never blocks the next one.
+    """
+    fd = _open(root, device)
+    try:
+        told = None
+        while not _try(fd):
+            now = _named(fd)
+            if now != told:
+                waiting(now)
+                told = now
+            time.sleep(POLL)
+        _sign(fd, job_id)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _open(root: Path, device: str) -> int:
+    """Open the lock file, shared by all users of the machine: made world-writable, never followed when a link."""
+    path = lease_file(root, device)
+    with naming_the_folder(root):
+        if not root.is_dir():
+            root.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(OSError):
+                root.chmod(0o1777)
+        for flags in (os.O_RDWR, os.O_RDONLY, os.O_RDWR | os.O_CREAT):
+            try:
+                fd = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+            except (FileNotFoundError, PermissionError):
+                if flags & os.O_CREAT:
+                    raise
+                continue
+            with contextlib.suppress(OSError):
+                os.fchmod(fd, 0o666)
+            return fd
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _try(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _sign(fd: int, job_id: str) -> None:
+    """Leave the holder's name for those who wait; a lock opened read-only stays unsigned."""
+    with contextlib.suppress(OSError):
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, json.dumps({"job": job_id, "pid": os.getpid()}).encode(), 0)
+
+
+def _named(fd: int) -> str:
+    try:
+        return str(json.loads(os.pread(fd, 4096, 0))["job"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"

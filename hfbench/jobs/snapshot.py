@@ -1,0 +1,267 @@
+"""What a job is right now: a frozen picture folded from its events, for every front end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from hfbench.codec import encode
+from hfbench.errors import error_from_parts
+from hfbench.jobs.directory import JobDirectory
+from hfbench.jobs.events import (
+    Artifact,
+    Cancelled,
+    Died,
+    Event,
+    Failed,
+    Finished,
+    Log,
+    Metric,
+    Progress,
+    Queued,
+    Running,
+    Started,
+)
+from hfbench.jobs.tail import EventTail, log_tail
+
+KEPT_SAMPLES = 5000
+KEPT_LOGS = 200
+
+
+class State(StrEnum):
+    """Where a job stands. A word, so that it can be shown without colour."""
+
+    STARTING = "starting"
+    QUEUED = "queued"
+    RUNNING = "running"
+    CANCELLING = "cancelling"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    DIED = "died"
+
+    @property
+    def over(self) -> bool:
+        """True when nothing more will happen."""
+        return self in (State.FINISHED, State.FAILED, State.CANCELLED, State.DIED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseProgress:
+    """The phase a job is in. `rate` is units a second since the phase began, `eta` the seconds left by it."""
+
+    phase: str
+    done: float
+    total: float | None
+    unit: str
+    began: float
+    first: float
+    at: float
+
+    @property
+    def share(self) -> float | None:
+        """Part done between 0 and 1; None without a total."""
+        return None if not self.total else max(0.0, min(1.0, self.done / self.total))
+
+    @property
+    def rate(self) -> float | None:
+        """Units a second; None before the second report."""
+        elapsed = self.at - self.began
+        return (self.done - self.first) / elapsed if elapsed > 0 and self.done > self.first else None
+
+    @property
+    def eta(self) -> float | None:
+        """Seconds left at the mean rate so far; None when it cannot be told."""
+        return None if not self.rate or self.total is None else max(0.0, (self.total - self.done) / self.rate)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """The values of one metric in the order they came; only the last ones are kept, `count` counts all."""
+
+    unit: str
+    count: int
+    last: float
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobSnapshot:
+    """One job, live or long over."""
+
+    id: str
+    action: str
+    params: dict[str, Any] = field(default_factory=dict)
+    label: str = ""
+    state: State = State.STARTING
+    created: float = 0.0
+    started: float | None = None
+    """When the action began, after any wait for a device."""
+    ended: float | None = None
+    host: str = ""
+    device: str = ""
+    pid: int = 0
+    ticks: int = 0
+    waits_for: str = ""
+    phases: tuple[PhaseProgress, ...] = ()
+    series: dict[str, Series] = field(default_factory=dict)
+    logs: tuple[Log, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    error: dict[str, Any] | None = None
+    reason: str = ""
+    result: dict[str, Any] | None = None
+    tail: tuple[str, ...] = ()
+    """Last lines of the worker's own output; read when the job ended badly."""
+
+    @property
+    def short_id(self) -> str:
+        """What a person types to name the job."""
+        return self.id.rpartition("-")[2]
+
+    @property
+    def progress(self) -> PhaseProgress | None:
+        """The phase of the latest report."""
+        return self.phases[-1] if self.phases else None
+
+    def elapsed(self, now: float | None = None) -> float:
+        """Seconds the action has run, or ran."""
+        begin = self.started or self.created
+        return max(0.0, (self.ended or (time.time() if now is None else now)) - begin)
+
+    def sentence(self) -> str:
+        """How the job ended badly, in one sentence; empty for any other."""
+        if self.error:
+            return str(error_from_parts(self.error))
+        return self.reason
+
+
+class Follower:
+    """Folds a job's events into snapshots as they come; `read()` costs little when nothing is new."""
+
+    def __init__(self, job: JobDirectory) -> None:
+        self.job = job
+        self._tail = EventTail(job)
+        request = job.request
+        self._snapshot = JobSnapshot(
+            id=job.id,
+            action=str(request.get("action", "?")),
+            params=request.get("params") or {},
+            label=str(request.get("label") or ""),
+            created=float(request.get("created") or 0.0),
+        )
+        self._values: dict[str, list[float]] = {}
+
+    def read(self) -> JobSnapshot:
+        """The job as it is now. A job whose lock is free and whose story has no end is told as died."""
+        if self._snapshot.state.over:
+            return self._snapshot
+        alive = self.job.alive()  # asked before reading: a worker writes its last event before it lets go
+        snapshot = self.fold(self._tail.read())
+        if not alive and not snapshot.state.over:
+            snapshot = self._without_end(snapshot)
+        if not snapshot.state.over and snapshot.state is not State.CANCELLING and self.job.read("cancel.json"):
+            snapshot = replace(snapshot, state=State.CANCELLING)
+        if snapshot.state is State.FINISHED:
+            snapshot = replace(snapshot, result=(self.job.read("result.json") or {}).get("result"))
+        elif snapshot.state.over:
+            snapshot = replace(snapshot, tail=tuple(log_tail(self.job)))
+        self._snapshot = snapshot
+        return snapshot
+
+    def fold(self, events: Iterable[Event]) -> JobSnapshot:
+        """The snapshot after these further events."""
+        snapshot, touched = self._snapshot, set()
+        for event in events:
+            if isinstance(event, Metric):
+                self._values.setdefault(event.name, []).append(event.value)
+                touched.add((event.name, event.unit))
+            else:
+                snapshot = _after(snapshot, event)
+        if touched:
+            series = dict(snapshot.series)
+            for name, unit in touched:
+                values = self._values[name]
+                before = series[name].count if name in series else 0
+                added = len(values) - len(series[name].values) if name in series else len(values)
+                del values[:-KEPT_SAMPLES]
+                series[name] = Series(unit=unit, count=before + added, last=values[-1], values=tuple(values))
+            snapshot = replace(snapshot, series=series)
+        self._snapshot = snapshot
+        return snapshot
+
+    def _without_end(self, snapshot: JobSnapshot) -> JobSnapshot:
+        """The state of a job that nobody works on and that did not say how it ended."""
+        if self.job.read("result.json"):  # killed between the result and the last event: the work is whole
+            return replace(snapshot, state=State.FINISHED, ended=self.job.path.stat().st_mtime)
+        if self.job.read("cancel.json"):
+            return replace(snapshot, state=State.CANCELLED, reason="killed on request")
+        when = _mtime(self.job)
+        return replace(snapshot, state=State.DIED, ended=when, reason="the worker is gone and left no word")
+
+
+def read_job(job: JobDirectory) -> JobSnapshot:
+    """One look at a job."""
+    return Follower(job).read()
+
+
+def plain(snapshot: JobSnapshot) -> dict[str, Any]:
+    """The snapshot as JSON data, without the samples of its metrics."""
+    data: dict[str, Any] = encode(replace(snapshot, series={}))
+    data["metrics"] = {name: {"last": s.last, "count": s.count, "unit": s.unit} for name, s in snapshot.series.items()}
+    data["seconds"] = snapshot.elapsed()
+    del data["series"]
+    return data
+
+
+def _mtime(job: JobDirectory) -> float:
+    try:
+        return job.events.stat().st_mtime
+    except OSError:
+        return time.time()
+
+
+def _after(snapshot: JobSnapshot, event: Event) -> JobSnapshot:
+    """The snapshot after one event that is not a metric."""
+    match event:
+        case Started():
+            return replace(snapshot, pid=event.pid, ticks=event.ticks, host=event.host)
+        case Queued():
+            return replace(snapshot, state=State.QUEUED, device=event.device, waits_for=event.waits_for)
+        case Running():
+            return replace(snapshot, state=State.RUNNING, started=event.at, device=event.device, waits_for="")
+        case Progress():
+            return replace(snapshot, phases=_advance(snapshot.phases, event))
+        case Log():
+            return replace(snapshot, logs=(*snapshot.logs, event)[-KEPT_LOGS:])
+        case Artifact():
+            return replace(snapshot, artifacts=(*snapshot.artifacts, event))
+        case Finished():
+            return replace(snapshot, state=State.FINISHED, ended=event.at)
+        case Failed():
+            return replace(snapshot, state=State.FAILED, ended=event.at, error=event.error)
+        case Cancelled():
+            return replace(snapshot, state=State.CANCELLED, ended=event.at, reason=event.reason)
+        case Died():
+            return replace(snapshot, state=State.DIED, ended=event.at, reason=event.reason)
+        case _:
+            return snapshot
+
+
+def _advance(phases: tuple[PhaseProgress, ...], event: Progress) -> tuple[PhaseProgress, ...]:
+    """The phases after a report: the last one moves, or a new one begins."""
+    began, first, before = event.at, event.done, phases
+    if phases and phases[-1].phase == event.phase:
+        began, first, before = phases[-1].began, phases[-1].first, phases[:-1]
+    now = PhaseProgress(
+        phase=event.phase,
+        done=event.done,
+        total=event.total,
+        unit=event.unit,
+        began=began,
+        first=first,
+        at=event.at,
+    )
+    return (*before, now)

@@ -1,0 +1,64 @@
+"""Reads the events of a job as they are appended, whole lines only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from hfbench.jobs.directory import JobDirectory
+from hfbench.jobs.events import Event, from_line
+
+CHUNK = 1 << 20
+
+
+class EventTail:
+    """Remembers how far it has read. A torn last line waits for its end; foreign lines are skipped and counted."""
+
+    def __init__(self, job: JobDirectory) -> None:
+        self.job = job
+        self.offset = 0
+        self.skipped = 0
+        self._partial = b""
+
+    def read(self) -> Iterator[Event]:
+        """The events appended since the last call; none while the file is absent."""
+        try:
+            fd = os.open(self.job.events, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return
+        try:
+            while chunk := os.pread(fd, CHUNK, self.offset):
+                self.offset += len(chunk)
+                *lines, self._partial = (self._partial + chunk).split(b"\n")
+                for line in filter(None, lines):
+                    event = from_line(line)
+                    if event is None:
+                        self.skipped += 1
+                    else:
+                        yield event
+        finally:
+            os.close(fd)
+
+
+def read_events(job: JobDirectory) -> list[Event]:
+    """All events of a job so far."""
+    return list(EventTail(job).read())
+
+
+def has_final_event(job: JobDirectory) -> bool:
+    """True when the job's story has an end."""
+    return any(event.final for event in EventTail(job).read())
+
+
+def log_tail(job: JobDirectory, lines: int = 20, most_bytes: int = 64 * 1024) -> list[str]:
+    """The last lines of the worker's output, undecodable bytes kept as escapes."""
+    try:
+        with job.log.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - most_bytes))
+            data = file.read()
+    except OSError:
+        return []
+    # A progress bar redraws its line with \r: only what it shows last is worth a line.
+    text = data.decode("utf-8", "surrogateescape")
+    return [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n") if line.strip()][-lines:]

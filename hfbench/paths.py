@@ -1,0 +1,49 @@
+"""Where things live: XDG folders, or everything below HFBENCH_HOME. Pure: whoever writes makes the folder."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+HOME = "HFBENCH_HOME"
+
+
+def _root(kind: str) -> Path:
+    if home := os.environ.get(HOME):
+        return Path(home).expanduser() / kind
+    import platformdirs  # 20 ms, and --help needs none of it
+
+    return Path(getattr(platformdirs, f"user_{'data' if kind == 'jobs' else kind}_path")("hfbench"))
+
+
+def config_root() -> Path:
+    """Folder of config.toml, key maps and user themes."""
+    return _root("config")
+
+
+def cache_root() -> Path:
+    """Folder of what can be made again: the demo model, the job index."""
+    return _root("cache")
+
+
+def jobs_root() -> Path:
+    """Folder of job directories: results are data and are never swept away as a cache."""
+    return _root("jobs") if os.environ.get(HOME) else _root("jobs") / "jobs"
+
+
+def leases_root() -> Path:
+    """Folder of device locks, one for the whole machine unless HFBENCH_HOME sets a private one."""
+    if os.environ.get(HOME):
+        return _root("leases")
+    return Path(tempfile.gettempdir()) / "hfbench-leases"
+
+
+def config_file() -> Path:
+    """The user's configuration."""
+    return config_root() / "config.toml"
+
+
+def demo_model() -> Path:
+    """The folder `hfbench demo` makes."""
+    return cache_root() / "models" / "smollm2-135m-instruct"

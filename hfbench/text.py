@@ -1,0 +1,83 @@
+"""Text that is safe to paint and measured in terminal cells."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+ELLIPSIS = "…"
+
+# Control characters and line separators, bidirectional overrides and other format
+# characters, tags, and the lone surrogates that stand for bytes that are not UTF-8.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f\ud800-\udfff]"
+)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if 0xDC80 <= code <= 0xDCFF:  # surrogateescape: show the byte it stands for
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0x100:
+        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(match.group(), f"\\x{code:02x}")
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def printable(text: str) -> str:
+    """`text` with every control, escape and bidirectional character spelled out, on one line."""
+    return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_escaped, text)
+
+
+def printable_lines(text: str) -> list[str]:
+    """The lines of a text, each safe to paint; tabs become spaces."""
+    return [printable(line.expandtabs(4)) for line in text.splitlines()]
+
+
+def cells(text: str) -> int:
+    """Terminal cells `text` takes: 2 for wide East Asian characters, 0 for combining ones."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def clip(text: str, width: int, *, ellipsis: str = ELLIPSIS) -> str:
+    """`text` cut to at most `width` cells, with an ellipsis when something was cut."""
+    if cells(text) <= width:
+        return text
+    kept, used = [], cells(ellipsis)
+    for character in text:
+        used += cells(character)
+        if used > width:
+            break
+        kept.append(character)
+    return ("".join(kept) + ellipsis) if width >= cells(ellipsis) else ""
+
+
+def clip_middle(text: str, width: int, *, ellipsis: str = ELLIPSIS) -> str:
+    """`text` cut in its middle to at most `width` cells: the ends of tensor names and paths tell most."""
+    if cells(text) <= width:
+        return text
+    room = width - cells(ellipsis)
+    if room < 2:
+        return clip(text, width, ellipsis=ellipsis)
+    tail = room // 2
+    while tail and cells(text[-tail:]) > room // 2:
+        tail -= 1
+    head = clip(text, room - cells(text[-tail:]) if tail else room, ellipsis="")
+    return head + ellipsis + (text[-tail:] if tail else "")
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word most like `word`, or None when none is near."""
+    from difflib import get_close_matches  # only an error needs it
+
+    found = get_close_matches(word, list(known), 1, 0.6)
+    return found[0] if found else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`did you mean 'x'?` or an empty string."""
+    near = nearest(word, known)
+    return f"did you mean {near!r}?" if near else ""
