@@ -1,0 +1,154 @@
+"""The form of an action: one line a field, checked with every key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.message import Message
+from textual.suggester import SuggestFromList
+from textual.widgets import Input, Label
+
+from hfbench.actions.params import Param
+from hfbench.widgets.cells import clip
+from hfbench.widgets.form_state import FormState, next_choice
+from hfbench.widgets.glyphs import glyphs_of
+from hfbench.widgets.help import Help
+
+
+class FieldInput(Input):
+    """The value of one field. `space` walks through the choices of a field that has some."""
+
+    help = Help(
+        "Field",
+        "`up` and `down` move between fields, `space` walks through choices, `enter` starts the job.\n"
+        "`escape` leaves the fields, so that single keys work. An emptied field is the default again.",
+    )
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "app.focus_previous", "field above", show=False),
+        Binding("down", "app.focus_next", "field below", show=False),
+        Binding("escape", "leave", "leave fields"),
+    ]
+
+    def __init__(self, param: Param, text: str) -> None:
+        choices = param.choices or (("true", "false") if param.type is bool else ())
+        suggester = SuggestFromList(choices, case_sensitive=False) if choices else None
+        super().__init__(text, compact=True, select_on_focus=False, suggester=suggester, id=f"field-{param.name}")
+        self.param = param
+
+    def on_key(self, event: object) -> None:
+        """Space chooses where there is something to choose."""
+        if getattr(event, "key", "") == "space" and (chosen := next_choice(self.param, self.value)) is not None:
+            self.value = chosen
+            self.cursor_position = len(chosen)
+            event.prevent_default()  # type: ignore[attr-defined]
+            event.stop()  # type: ignore[attr-defined]
+
+    def action_leave(self) -> None:
+        """Give the keys to the form."""
+        self.screen.set_focus(self.screen.query_one(Form))
+
+
+class Form(VerticalScroll, can_focus=True):
+    """All fields of an action. Posts `Changed` with each key and `Submitted` on enter."""
+
+    help = Help(
+        "Form",
+        "`down` goes into the fields, `enter` starts the job. The line below the form is the command that does\n"
+        "the same; `y` copies it, `s` shows and copies the step of a script.",
+    )
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "start", id="form.start"),
+        Binding("down", "app.focus_next", "fields", show=False),
+        Binding("up", "app.focus_previous", "fields", show=False),
+    ]
+
+    DEFAULT_CSS = """
+    Form {
+        height: 1fr; scrollbar-size-vertical: 1;
+        & > Horizontal { height: 1; }
+        & .label { width: 18; color: $text-muted; }
+        & .label.-wrong { color: $text-error; }
+        & FieldInput { width: 26; border: none; padding: 0; background: $surface; height: 1; }
+        & FieldInput:focus { border: none; background: $panel; }
+        & .hint { width: 1fr; color: $text-muted; padding: 0 0 0 1; height: 1; }
+        & .hint.-wrong { color: $text-error; }
+    }
+    """
+
+    @dataclass
+    class Changed(Message):
+        """A field changed."""
+
+        state: FormState
+
+    @dataclass
+    class Submitted(Message):
+        """The user wants it started."""
+
+        state: FormState
+
+    def __init__(self, state: FormState, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.state = state
+
+    def compose(self) -> ComposeResult:
+        """Label, value and hint of each field."""
+        for param in self.state.spec.params:
+            with Horizontal():
+                yield Label(param.name, classes="label", markup=False)
+                yield FieldInput(param, self.state.texts[param.name])
+                yield Label("", classes="hint", id=f"hint-{param.name}", markup=False)
+
+    def on_mount(self) -> None:
+        """Show what is wrong from the start."""
+        self._judge()
+
+    def on_resize(self) -> None:
+        """Cut hints to the room there is."""
+        self._judge()
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if isinstance(event.input, FieldInput):
+            self.state = self.state.typed(event.input.param.name, event.value)
+            self._judge()
+            self.post_message(self.Changed(self.state))
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_submit()
+
+    def action_submit(self) -> None:
+        """Ask for the start; the first wrong field takes the keys instead."""
+        if wrong := next(iter(self.state.problems), None):
+            self.screen.set_focus(self.query_one(f"#field-{wrong}", FieldInput))
+        else:
+            self.post_message(self.Submitted(self.state))
+
+    def _judge(self) -> None:
+        problems, sign = self.state.problems, glyphs_of(self.app).sign("error")
+        for param in self.state.spec.params:
+            hint = self.query_one(f"#hint-{param.name}", Label)
+            wrong = problems.get(param.name, "")
+            text = f"{sign} {wrong}" if wrong else hint_of(param)
+            hint.update(clip(text, max(8, hint.size.width - 1 if hint.size else 30)))
+            hint.tooltip = text
+            hint.set_class(bool(wrong), "-wrong")
+
+
+def hint_of(param: Param) -> str:
+    """What a field takes: its choices, else its unit and what it means. Bounds are told when they are crossed."""
+    if param.choices:
+        return f"[{', '.join(param.choices)}]"
+    if param.type is bool:
+        return "[true, false]  " + param.help
+    return ": ".join(filter(None, [param.unit, param.help]))
