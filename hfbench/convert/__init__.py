@@ -1,0 +1,1 @@
+"""Checkpoints from one layout into another."""

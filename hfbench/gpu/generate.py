@@ -1,0 +1,285 @@
+"""bench.generate's work: load a model, warm it up, and time generations until they say enough."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hfbench.errors import UsageError
+from hfbench.gpu.decoding import Decoder, Iteration
+from hfbench.gpu.devices import Gpu, find_device
+from hfbench.gpu.generate_model import (
+    Loaded,
+    Words,
+    context_length,
+    load_model,
+    load_tokenizer,
+    read_config,
+    stay_offline,
+    translated,
+)
+from hfbench.gpu.generate_result import GenerateResult, Metrics, WarmUp
+from hfbench.gpu.memory import forget_peak, peak_memory
+from hfbench.gpu.prompts import ordinary_vocabulary, random_prompts, read_prompt, text_prompts
+from hfbench.gpu.timing import formulas
+from hfbench.gpu.timing.machine import Watch
+from hfbench.gpu.timing.samples import Samples
+from hfbench.gpu.timing.stopping import MedianInterval, Stop
+from hfbench.gpu.timing.verdicts import Verdict, judge
+from hfbench.models.reference import resolve
+
+if TYPE_CHECKING:
+    from hfbench.jobs.run import Run
+
+
+class Request(Protocol):
+    """What to measure; the action bench.generate declares these fields with their help and bounds."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def batch(self) -> int: ...
+    @property
+    def prompt(self) -> int: ...
+    @property
+    def prompt_text(self) -> str: ...
+    @property
+    def prompt_file(self) -> Path | None: ...
+    @property
+    def new_tokens(self) -> int: ...
+    @property
+    def attention(self) -> str: ...
+    @property
+    def mode(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def ci(self) -> float: ...
+    @property
+    def budget(self) -> float: ...
+    @property
+    def warmup(self) -> int: ...
+    @property
+    def max_iterations(self) -> int: ...
+
+
+def measure(request: Request, run: Run) -> GenerateResult:
+    """Time prefill and decode of one model, all raw samples kept.
+
+    UsageError for a prompt that does not fit the context, MissingError for a device that is not there, HfbenchError
+    for a model that cannot be loaded.
+    """
+    if request.new_tokens < 2:
+        raise UsageError("new_tokens must be at least 2: one token has no time per further token")
+    text = read_prompt(request.prompt_text, request.prompt_file)
+    gpu = find_device(request.device)
+    folder = resolve(request.model).folder
+    stay_offline()
+    threads = _pin_threads(request.threads)
+    config = read_config(folder)
+    words = load_tokenizer(folder)
+    length = request.prompt if not text else 1  # a random prompt is checked before it is drawn
+    _refuse_overlong(config, length, request.new_tokens, folder)
+    prompts = _prompts(request, config, words, text)
+    _refuse_overlong(config, len(prompts[0]), request.new_tokens, folder)
+    forget_peak()
+    run.progress("load", 0, 1)
+    loaded = load_model(folder, gpu=gpu, dtype=request.dtype, attention=request.attention)
+    run.progress("load", 1, 1)
+    run.log(f"loaded {request.model} as {loaded.dtype} on {loaded.device} in {loaded.seconds:.2f} s")
+    measurement = _Measurement(request, run, loaded, words, prompts)
+    measurement.warm_up()
+    measurement.run_to_the_stop()
+    return _result(measurement, folder=folder, gpu=gpu, threads=threads)
+
+
+@dataclass
+class _Measurement:
+    """The iterations of one measurement and what is watched while they run."""
+
+    request: Request
+    run: Run
+    loaded: Loaded
+    words: Words
+    prompts: list[list[int]]
+    warmed: list[float] = field(default_factory=list)
+    iterations: list[Iteration] = field(default_factory=list)
+    stop: Stop = Stop.BUDGET_SPENT
+    seconds: float = 0.0
+    watch: Watch = field(default_factory=Watch)
+
+    def __post_init__(self) -> None:
+        import torch
+
+        self.rule = MedianInterval(width=self.request.ci, budget=self.request.budget, most=self.request.max_iterations)
+        self.ttft = Samples("ttft", formulas.TTFT)
+        self.tpot = Samples("tpot", formulas.TPOT)
+        self.decoder = Decoder(self.loaded.model, self.loaded.device)
+        self.prompt = torch.tensor(self.prompts, dtype=torch.long, device=self.loaded.device)
+
+    @property
+    def watched(self) -> tuple[Samples, Samples]:
+        """The metrics whose intervals end the measurement."""
+        return self.ttft, self.tpot
+
+    def warm_up(self) -> None:
+        """Run the iterations that do not count, within the budget."""
+        began = time.perf_counter()
+        for number in range(self.request.warmup):
+            self.run.progress("warm-up", number, self.request.warmup)
+            self.warmed.append(self._once().e2e)
+            if time.perf_counter() - began >= self.request.budget:
+                break
+        if len(self.warmed) < self.request.warmup:
+            self.run.log(f"warm-up ended after {len(self.warmed)} iterations: the budget was spent", level="warning")
+        self.run.progress("warm-up", len(self.warmed), len(self.warmed))
+
+    def run_to_the_stop(self) -> None:
+        """Iterate until the stopping rule speaks; at least once, whatever the budget."""
+        self.watch = Watch()
+        began, share, stop = time.perf_counter(), 0.0, None
+        self.run.progress("measure", 0.0, 1.0)
+        while stop is None:
+            self._keep(self._once())
+            self.seconds = time.perf_counter() - began
+            stop = self.rule.verdict(self.watched, self.seconds)
+            share = max(share, self.rule.share(self.watched, self.seconds))
+            self.run.progress("measure", 1.0 if stop else min(share, 0.999), 1.0)
+        self.stop = stop
+        self.run.log(f"stopped after {len(self.iterations)} iterations: {stop}")
+
+    def varies(self) -> str:
+        """A sentence when greedy decoding of one prompt did not give the same tokens each time."""
+        first = self.iterations[0].output_ids
+        different = sum(each.output_ids != first for each in self.iterations)
+        return f"{different} of {len(self.iterations)} iterations gave other tokens than the first" if different else ""
+
+    def overflow(self) -> str:
+        """A sentence when logits were NaN or infinite, so that the tokens mean nothing."""
+        broken = sum(not each.finite for each in self.iterations)
+        return f"logits of {broken} of {len(self.iterations)} iterations were NaN or infinite" if broken else ""
+
+    def _once(self) -> Iteration:
+        remedy = "lower batch, prompt or new_tokens, or try another dtype"
+        with translated(self.request.model, "the model failed while generating", remedy):
+            return self.decoder.generate(self.prompt, self.request.new_tokens)
+
+    def _keep(self, iteration: Iteration) -> None:
+        self.iterations.append(iteration)
+        self.ttft.add(iteration.ttft)
+        self.tpot.add(iteration.tpot)
+        for name in ("ttft", "tpot", "e2e"):
+            self.run.metric(name, getattr(iteration, name), "s")
+
+
+def _pin_threads(asked: int) -> int:
+    """Set torch's threads for the whole run: as asked, or one for each CPU this process may use."""
+    import torch
+
+    torch.set_num_threads(asked or len(os.sched_getaffinity(0)))
+    return int(torch.get_num_threads())
+
+
+def _refuse_overlong(config: Any, prompt: int, new_tokens: int, folder: Path) -> None:
+    limit = context_length(config)
+    if limit is not None and prompt + new_tokens > limit:
+        raise UsageError(
+            f"{prompt} prompt tokens and {new_tokens} new ones exceed the context of {limit}",
+            where=folder,
+            remedy="lower prompt or new_tokens",
+        )
+
+
+def _prompts(request: Request, config: Any, words: Words, text: str) -> list[list[int]]:
+    """Token ids of every sequence: the given text in each, or random rows that differ."""
+    if text:
+        return text_prompts(text, words, request.batch)
+    known, special = ordinary_vocabulary(config, words)
+    return random_prompts(
+        vocabulary=known, special=special, length=request.prompt, batch=request.batch, seed=request.seed
+    )
+
+
+def _result(taken: _Measurement, *, folder: Path, gpu: Gpu | None, threads: int) -> GenerateResult:
+    request, loaded, outputs = taken.request, taken.loaded, taken.iterations[-1].output_ids
+    company = taken.watch.company()
+    return GenerateResult(
+        model=request.model,
+        folder=str(folder),
+        device=str(loaded.device),
+        device_name=gpu.name if gpu else platform.machine(),
+        dtype=loaded.dtype,
+        attention=request.attention,
+        mode=request.mode,
+        batch=request.batch,
+        prompt_tokens=len(taken.prompts[0]),
+        new_tokens=request.new_tokens,
+        seed=request.seed,
+        threads=threads,
+        load_seconds=loaded.seconds,
+        warmup=WarmUp(asked=request.warmup, iterations=len(taken.warmed), seconds=taken.warmed),
+        iterations=len(taken.iterations),
+        measured_seconds=taken.seconds,
+        stop_reason=str(taken.stop),
+        ci=request.ci,
+        budget=request.budget,
+        metrics=_metrics(taken),
+        verdicts=_verdicts(taken, company),
+        machine=company,
+        peak_memory=peak_memory(loaded.device),
+        output_ids=outputs,
+        output_text=words.decode(outputs[0]) if (words := taken.words.tokenizer) is not None else "",
+        notes=_notes(taken),
+    )
+
+
+def _metrics(taken: _Measurement) -> Metrics:
+    """Summaries of all quantities; the derived ones come from the raw marks, never from rounded values."""
+    batch, tokens, prompt = taken.request.batch, taken.request.new_tokens, len(taken.prompts[0])
+    runs = taken.iterations
+    return Metrics(
+        ttft=taken.ttft.summary(),
+        tpot=taken.tpot.summary(),
+        itl=Samples("itl", formulas.ITL, [gap for each in runs for gap in each.gaps]).summary(),
+        e2e=Samples("e2e", formulas.E2E, [each.e2e for each in runs]).summary(),
+        throughput=Samples("throughput", formulas.THROUGHPUT, [batch * tokens / each.e2e for each in runs]).summary(),
+        prefill_rate=Samples(
+            "prefill_rate", formulas.PREFILL_RATE, [batch * prompt / each.ttft for each in runs]
+        ).summary(),
+    )
+
+
+def _verdicts(taken: _Measurement, company: Any) -> list[Verdict]:
+    return judge(
+        taken.watched,
+        rule=taken.rule,
+        stop=taken.stop,
+        company=company,
+        varies=taken.varies(),
+        overflow=taken.overflow(),
+    )
+
+
+def _notes(taken: _Measurement) -> list[str]:
+    """What a reader of the numbers would otherwise assume."""
+    request, loaded = taken.request, taken.loaded
+    notes = [f"decoding does not stop at an end token: every iteration makes {request.new_tokens} tokens"]
+    if request.dtype != "auto" and loaded.device.type == "cpu" and loaded.dtype != "fp32":
+        notes.append(f"{loaded.dtype} was kept on the CPU as asked; fp32 is often faster there")
+    if taken.words.tokenizer is None:
+        notes.append(f"no output text: {taken.words.reason}")
+    if request.batch > 1 and (request.prompt_text or request.prompt_file):
+        notes.append("every sequence of the batch has the same prompt")
+    if len(taken.warmed) < request.warmup:
+        notes.append(f"only {len(taken.warmed)} of {request.warmup} warm-up iterations fitted the budget")
+    return notes

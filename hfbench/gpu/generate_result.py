@@ -1,0 +1,147 @@
+"""The result of bench.generate, and how a person reads it."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+
+from hfbench.gpu.memory import PeakMemory
+from hfbench.gpu.timing.machine import Company
+from hfbench.gpu.timing.samples import Summary
+from hfbench.gpu.timing.verdicts import Verdict
+from hfbench.text import clip, clip_middle, printable
+from hfbench.units import show_bytes, show_seconds, show_value
+
+WIDTH = 80
+LABEL = 9
+NAMES = {"throughput": "tok/s", "prefill_rate": "prefill tok/s"}
+"""Metrics whose unit stands in their name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metrics:
+    """Everything measured, each with its raw samples: seconds for times, tokens a second for rates."""
+
+    ttft: Summary
+    tpot: Summary
+    itl: Summary
+    e2e: Summary
+    throughput: Summary
+    prefill_rate: Summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarmUp:
+    """Iterations that were run and not counted: how many were asked for, and how long each took end to end."""
+
+    asked: int
+    iterations: int
+    seconds: list[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateResult:
+    """One measurement of prefill and decode. Times are seconds; `output_ids` has one list for each sequence."""
+
+    model: str
+    folder: str
+    device: str
+    device_name: str
+    dtype: str
+    attention: str
+    mode: str
+    batch: int
+    prompt_tokens: int
+    new_tokens: int
+    seed: int
+    threads: int
+    load_seconds: float
+    warmup: WarmUp
+    iterations: int
+    measured_seconds: float
+    stop_reason: str
+    ci: float
+    budget: float
+    metrics: Metrics
+    verdicts: list[Verdict]
+    machine: Company
+    peak_memory: PeakMemory
+    output_ids: list[list[int]]
+    output_text: str
+    notes: list[str]
+
+    @property
+    def headline(self) -> str:
+        """The figures this measurement is remembered by."""
+        return f"tpot {show_seconds(self.metrics.tpot.p50)}  {show_value(self.metrics.throughput.p50, 'tok/s')}"
+
+    def lines(self) -> list[str]:
+        """The result for a terminal of 80 columns."""
+        return [
+            *self._setting(),
+            "",
+            *_table(self.metrics),
+            "",
+            *self._verdicts(),
+            *self._memory(),
+            *(line for note in self.notes for line in _wrapped("note", note)),
+            clip(f"output   {printable(self.output_text)}", WIDTH),
+        ]
+
+    def _setting(self) -> list[str]:
+        where = self.device if self.device == self.device_name else f"{self.device} {self.device_name}"
+        return [
+            clip_middle(f"model    {printable(self.model)}", WIDTH),
+            clip(
+                f"run      {printable(where)}, {self.dtype}, {self.attention}, {self.mode}, {self.threads} threads",
+                WIDTH,
+            ),
+            f"shape    batch {self.batch}, {self.prompt_tokens} prompt tokens, {self.new_tokens} new tokens",
+            clip(
+                f"taken    {self.iterations} iterations in {show_seconds(self.measured_seconds)}"
+                f" after {self.warmup.iterations} warm-up; stopped: {self.stop_reason}",
+                WIDTH,
+            ),
+        ]
+
+    def _verdicts(self) -> list[str]:
+        told = []
+        for verdict in self.verdicts:
+            told += _wrapped("verdict", f"{verdict.word}: {verdict.detail}")
+            told += _wrapped("", f"next: {verdict.next}")
+        return told
+
+    def _memory(self) -> list[str]:
+        peak = self.peak_memory
+        parts = [f"{show_bytes(peak.rss_bytes)} resident" if peak.rss_bytes else "resident unknown"]
+        if peak.cuda_allocated_bytes is not None and peak.cuda_reserved_bytes is not None:
+            parts.append(f"CUDA {show_bytes(peak.cuda_allocated_bytes)} allocated")
+            parts.append(f"{show_bytes(peak.cuda_reserved_bytes)} reserved")
+        return [clip(f"memory   peak {', '.join(parts)}; loaded in {show_seconds(self.load_seconds)}", WIDTH)]
+
+
+def _table(metrics: Metrics) -> list[str]:
+    """Rows of at most 80 cells; numbers are right-aligned and never cut."""
+    rows = [f"{'metric':<14}{'p50':>10}{'p90':>10}{'p99':>10}  {'95% of median':<23}{'n':>6}"]
+    for name in ("ttft", "tpot", "itl", "e2e", "throughput", "prefill_rate"):
+        summary: Summary = getattr(metrics, name)
+        cells = "".join(f"{_shown(value, summary.unit):>10}" for value in (summary.p50, summary.p90, summary.p99))
+        rows.append(f"{NAMES.get(name, name):<14}{cells}  {_interval(summary):<23}{summary.n:>6}")
+    return rows
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    """A labelled sentence over as many lines as it takes."""
+    indent = " " * LABEL
+    lines = textwrap.wrap(printable(text), WIDTH, initial_indent=f"{label:<{LABEL}}", subsequent_indent=indent)
+    return [clip(line, WIDTH) for line in lines]
+
+
+def _interval(summary: Summary) -> str:
+    if summary.ci_low is None or summary.ci_high is None:
+        return "too few samples"
+    return f"{_shown(summary.ci_low, summary.unit)} .. {_shown(summary.ci_high, summary.unit)}"
+
+
+def _shown(value: float, unit: str) -> str:
+    return show_seconds(value) if unit == "s" else show_value(value, "")

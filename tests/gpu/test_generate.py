@@ -1,0 +1,226 @@
+"""Measuring a real model on the CPU: known answers, honest sums, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hfbench.actions.bench_generate import Generate
+from hfbench.codec import decode, encode
+from hfbench.errors import HfbenchError, Interrupted, MissingError, UsageError
+from hfbench.exits import Exit
+from hfbench.gpu.generate_result import GenerateResult
+from hfbench.gpu.timing.formulas import FORMULAS
+from hfbench.jobs.events import Event, Metric, Progress
+from hfbench.jobs.run import Run
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+
+def measured(model: Path, emit: Callable[[Event], None] = lambda event: None, **values: Any) -> GenerateResult:
+    """A short measurement: two iterations after one warm-up unless told otherwise."""
+    short = {"prompt": 8, "new_tokens": 6, "warmup": 1, "max_iterations": 2, "budget": 30.0, "threads": 1}
+    return Generate.spec.build({"model": str(model)} | short | values).perform(Run(emit))  # type: ignore[attr-defined, no-any-return]
+
+
+def refused(model: Path, kind: type[HfbenchError] = HfbenchError, **values: Any) -> str:
+    with pytest.raises(kind) as caught:
+        measured(model, **values)
+    return str(caught.value)
+
+
+def edit(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_the_demo_model_knows_the_capital_of_france(demo_model: Path) -> None:
+    result = measured(demo_model, prompt_text="The capital of France is", new_tokens=4, max_iterations=1, warmup=0)
+    assert result.output_text.startswith(" Paris.")
+    assert (result.dtype, result.prompt_tokens) == ("bf16", 5)
+
+
+def test_cached_decoding_takes_the_tokens_that_decoding_without_a_cache_takes(tiny_llama: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    from hfbench.gpu.prompts import random_prompts
+
+    result = measured(tiny_llama, batch=3, new_tokens=10)
+    model = AutoModelForCausalLM.from_pretrained(tiny_llama).eval()
+    ids = torch.tensor(random_prompts(vocabulary=128, special={0, 1, 2}, length=8, batch=3, seed=0))
+    with torch.inference_mode():
+        for _ in range(10):
+            ids = torch.cat([ids, model(ids, use_cache=False).logits[:, -1].argmax(-1, keepdim=True)], dim=1)
+    assert result.output_ids == ids[:, 8:].tolist()
+
+
+def test_samples_add_up_to_less_than_the_wall_time_and_agree_with_each_other(tiny_llama: Path) -> None:
+    began = time.perf_counter()
+    result = measured(tiny_llama, batch=2, max_iterations=12, ci=0.0001)
+    wall, metrics = time.perf_counter() - began, result.metrics
+    assert (metrics.ttft.n, metrics.tpot.n, metrics.e2e.n, metrics.itl.n) == (12, 12, 12, 12 * 5)
+    assert sum(metrics.e2e.samples) <= result.measured_seconds <= wall
+    assert sum(metrics.ttft.samples) + sum(metrics.itl.samples) == pytest.approx(sum(metrics.e2e.samples))
+    for ttft, tpot, e2e, rate, prefill in zip(
+        metrics.ttft.samples,
+        metrics.tpot.samples,
+        metrics.e2e.samples,
+        metrics.throughput.samples,
+        metrics.prefill_rate.samples,
+        strict=True,
+    ):
+        assert tpot == pytest.approx((e2e - ttft) / 5)
+        assert rate == pytest.approx(2 * 6 / e2e)
+        assert prefill == pytest.approx(2 * 8 / ttft)
+
+
+def test_the_result_has_the_shape_that_others_read(tiny_llama: Path) -> None:
+    result = measured(tiny_llama, batch=2)
+    data = json.loads(json.dumps(encode(result)))
+    keys = {"p50", "p90", "p99", "mean", "std", "ci_low", "ci_high", "n", "samples", "unit", "formula"}
+    assert {"ttft", "tpot", "itl", "e2e", "throughput", "prefill_rate"} == data["metrics"].keys()
+    for metric in data["metrics"].values():
+        assert keys <= metric.keys()
+        assert FORMULAS[metric["formula"]].unit == metric["unit"]
+    assert [len(row) for row in data["output_ids"]] == [6, 6]
+    assert data["stop_reason"] == "max-iterations"
+    assert data["warmup"]["iterations"] == len(data["warmup"]["seconds"]) == 1
+    assert data["peak_memory"]["rss_bytes"] > 2**20
+    assert data["peak_memory"]["cuda_allocated_bytes"] is None
+    assert data["peak_memory"]["reason"] == "no CUDA memory: the run was on cpu"
+    assert (data["threads"], data["device"], data["dtype"]) == (1, "cpu", "fp32")
+    assert all(verdict.keys() == {"word", "detail", "next"} for verdict in data["verdicts"])
+    assert decode(GenerateResult, data) == result
+
+
+def test_the_rendering_fits_eighty_columns_and_escapes_what_it_shows(tiny_llama: Path) -> None:
+    import dataclasses
+
+    result = measured(tiny_llama)
+    hostile = dataclasses.replace(result, output_text="\x1b[2J" + "x" * 200, model="m\x1b]0;" + "y" * 200)
+    lines = hostile.lines()
+    assert max(map(len, lines)) <= 80
+    assert all(line.isprintable() for line in lines)
+    assert any(line.startswith("tpot") for line in lines)
+    assert any("does not stop at an end token" in line for line in lines)
+
+
+def test_seed_and_prompt_decide_the_tokens(tiny_llama: Path) -> None:
+    first, again, other = (measured(tiny_llama, seed=seed).output_ids for seed in (3, 3, 4))
+    assert first == again != other
+
+
+def test_attention_implementations_agree_and_are_recorded(tiny_llama: Path) -> None:
+    sdpa, eager = (measured(tiny_llama, attention=name) for name in ("sdpa", "eager"))
+    assert sdpa.output_ids == eager.output_ids
+    assert (sdpa.attention, eager.attention) == ("sdpa", "eager")
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+def test_a_half_precision_asked_for_on_the_cpu_is_kept_and_said(tiny_llama: Path, dtype: str) -> None:
+    result = measured(tiny_llama, dtype=dtype)
+    assert result.dtype == dtype
+    assert any(f"{dtype} was kept on the CPU" in note for note in result.notes)
+
+
+def test_events_tell_the_phases_and_every_iteration(tiny_llama: Path) -> None:
+    events: list[Event] = []
+    measured(tiny_llama, events.append, max_iterations=3)
+    phases = list(dict.fromkeys(event.phase for event in events if isinstance(event, Progress)))
+    assert phases == ["load", "warm-up", "measure"]
+    last = [event for event in events if isinstance(event, Progress)][-1]
+    assert (last.done, last.total) == (1.0, 1.0)
+    metrics = [(event.name, event.unit) for event in events if isinstance(event, Metric)]
+    assert metrics == [("ttft", "s"), ("tpot", "s"), ("e2e", "s")] * 3
+
+
+def test_a_spent_budget_still_measures_once_and_says_so(tiny_llama: Path) -> None:
+    result = measured(tiny_llama, budget=0.001, warmup=5, max_iterations=50)
+    assert result.stop_reason == "budget-spent"
+    assert result.warmup.asked == 5
+    assert result.warmup.iterations < 5
+    assert any("warm-up iterations fitted the budget" in note for note in result.notes)
+    assert {"interval-not-reached", "few-samples"} <= {verdict.word for verdict in result.verdicts}
+
+
+def test_a_loose_interval_ends_the_measurement(tiny_llama: Path) -> None:
+    result = measured(tiny_llama, ci=1.0, max_iterations=500)
+    assert result.stop_reason == "interval-reached"
+    assert 10 <= result.iterations < 500
+
+
+def test_a_cancel_passes_through(tiny_llama: Path) -> None:
+    def cancel(event: Event) -> None:
+        if isinstance(event, Metric):
+            raise Interrupted("cancelled by a test")
+
+    with pytest.raises(Interrupted, match="cancelled by a test"):
+        measured(tiny_llama, cancel)
+
+
+def test_logits_that_overflow_are_told(tiny_copy: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(tiny_copy / "model.safetensors")
+    weights["model.norm.weight"][:] = torch.inf
+    save_file(weights, tiny_copy / "model.safetensors", metadata={"format": "pt"})
+    assert "not-finite" in {verdict.word for verdict in measured(tiny_copy).verdicts}
+
+
+def test_a_prompt_beyond_the_context_is_refused_before_the_weights_are_read(tiny_copy: Path) -> None:
+    (tiny_copy / "model.safetensors").unlink()
+    message = refused(tiny_copy, UsageError, prompt=60, new_tokens=5)
+    assert "60 prompt tokens and 5 new ones exceed the context of 64" in message
+
+
+def test_a_text_beyond_the_context_is_refused_before_the_weights_are_read(demo_model: Path, tmp_path: Path) -> None:
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / name).write_bytes((demo_model / name).read_bytes())
+    message = refused(tmp_path, UsageError, prompt_text="word " * 9000)
+    assert "exceed the context of 8192" in message
+
+
+def test_a_checkpoint_that_lacks_a_weight_is_never_measured(tiny_copy: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(tiny_copy / "model.safetensors")
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, tiny_copy / "model.safetensors", metadata={"format": "pt"})
+    assert "missing weights: model.layers.1.mlp.up_proj.weight" in refused(tiny_copy)
+
+
+def test_weights_of_another_shape_are_refused(tiny_copy: Path) -> None:
+    edit(tiny_copy / "config.json", intermediate_size=48)
+    assert "weights of another shape than the configuration says: model.layers.0.mlp" in refused(tiny_copy)
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff" * 40, b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n"])
+def test_weights_that_are_no_safetensors_are_one_sentence(tiny_copy: Path, damage: bytes) -> None:
+    (tiny_copy / "model.safetensors").write_bytes(damage)
+    message = refused(tiny_copy)
+    assert "\n" not in message
+    assert str(tiny_copy) in message
+
+
+def test_a_config_of_an_unknown_kind_is_refused_and_its_code_is_not_run(tiny_copy: Path) -> None:
+    marker = tiny_copy / "ran"
+    (tiny_copy / "custom.py").write_text(f"open({str(marker)!r}, 'w').close()\nclass Config: ...\n")
+    edit(tiny_copy / "config.json", model_type="mine", auto_map={"AutoConfig": "custom.Config"})
+    assert "transformers cannot read the configuration" in refused(tiny_copy)
+    assert not marker.exists()
+
+
+def test_a_text_without_a_tokenizer_is_refused_with_the_way_out(tiny_llama: Path) -> None:
+    assert "prompt_text out to use random tokens" in refused(tiny_llama, prompt_text="hello")
+
+
+def test_a_gpu_that_is_not_there_is_missing(tiny_llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(MissingError, match="there is no GPU 0") as caught:
+        measured(tiny_llama, device="cuda:0")
+    assert caught.value.exit is Exit.ENVIRONMENT
