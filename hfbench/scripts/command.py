@@ -1,0 +1,110 @@
+"""`hfbench --script FILE`: check, plan or run a script without a terminal."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from hfbench.actions.registry import catalogue
+from hfbench.errors import UsageError
+from hfbench.exits import Exit, complain
+from hfbench.jobs.fingerprint import fingerprint, git_revision
+from hfbench.scripts.check import check as check_source
+from hfbench.scripts.errors import Code, InvalidScript
+from hfbench.scripts.plan import Plan
+from hfbench.scripts.progress import Progress, say
+from hfbench.scripts.read import MAX_BYTES
+from hfbench.scripts.replay import replay
+from hfbench.scripts.results import Results, open_results
+
+
+def run_script(path: Path, *, check: bool, dry_run: bool, results: Path | None, skip_missing: bool) -> int:
+    """Check a script, then print its steps or run them; the exit code. Errors of the script go to stderr, all at
+    once; a script or results file that cannot be opened is a UsageError, and nothing is run."""
+    try:
+        plan = load_plan(path)
+    except InvalidScript as invalid:
+        for sentence in invalid.sentences():
+            say(sentence)
+        return int(invalid.exit)
+    if check:
+        return Exit.OK
+    with open_results(results, path) as written:
+        code = _dry_run(plan, written) if dry_run else _run(plan, written, skip_missing)
+        if written.failure:
+            raise written.failure
+        return code
+
+
+def load_plan(path: Path) -> Plan:
+    """The plan of a script file; InvalidScript has every error, warnings go to stderr."""
+    known = catalogue()
+    checked = check_source(read_source(path), path, known.actions)
+    if checked.plan is None:
+        if any(error.code == Code.UNKNOWN_ACTION for error in checked.errors):
+            for broken in known.broken:  # it may hold the action that is not known
+                complain(broken)
+        raise InvalidScript(str(path), checked.errors)
+    for warning in checked.warnings:
+        say(warning.sentence(str(path)))
+    return checked.plan
+
+
+def read_source(path: Path) -> bytes:
+    """The bytes of a regular file that is not too large; UsageError otherwise. A FIFO is refused, not waited for."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(fd, "rb") as file:
+            mode = os.fstat(fd).st_mode
+            if not stat.S_ISREG(mode):
+                what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+                raise UsageError(f"the script is {what}", where=path, remedy="give a .hfb.yaml file")
+            source = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        reason = "a folder" if isinstance(error, IsADirectoryError) else (error.strerror or str(error))
+        told = f"the script is {reason}" if isinstance(error, IsADirectoryError) else f"cannot be read: {reason}"
+        raise UsageError(told, where=path, remedy="give a .hfb.yaml file") from None
+    except ValueError as error:
+        raise UsageError(f"cannot be read: {error}", where=path) from None
+    if len(source) > MAX_BYTES:
+        raise UsageError(
+            f"the script is larger than {MAX_BYTES // 1024} KiB", where=path, remedy="use variables and a matrix"
+        )
+    return source
+
+
+def _dry_run(plan: Plan, results: Results) -> Exit:
+    """Print each step of each cell as it would run."""
+    for cell, step in plan:
+        results.write(
+            "planned",
+            cell=dict(cell.values),
+            step=step.number,
+            line=step.line,
+            action=step.spec.name,
+            params=step.shown_values(),
+            timeout_s=step.timeout,
+            save_as=step.save_as or None,
+            expect=[expectation.text for expectation in step.expectations],
+            on_fail=step.on_fail,
+        )
+        if results.ended():
+            break
+    return Exit.OK
+
+
+def _run(plan: Plan, results: Results, skip_missing: bool) -> Exit:
+    progress = Progress(plan)
+    return replay(
+        plan, results, progress, machine=fingerprint(), revision=_revision(plan.file), skip_missing=skip_missing
+    )
+
+
+def _revision(file: Path) -> dict[str, Any] | None:
+    """The revision of the repository that holds the script, if one does."""
+    for folder in file.absolute().parents:
+        if found := git_revision(folder):
+            return found
+    return None

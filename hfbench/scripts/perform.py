@@ -1,0 +1,207 @@
+"""Runs one step: an inline action in this process, any other as a job that is followed to its end."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from hfbench.codec import encode
+from hfbench.errors import HfbenchError, error_from_parts, foreseen
+from hfbench.exits import Exit
+from hfbench.jobs.cancel import cancel
+from hfbench.jobs.directory import JobDirectory
+from hfbench.jobs.events import Artifact, Event, Log, Metric
+from hfbench.jobs.follow import snapshots
+from hfbench.jobs.launch import JobRequest, launch
+from hfbench.jobs.run import Run
+from hfbench.jobs.snapshot import JobSnapshot, State, read_job
+from hfbench.paths import jobs_root
+from hfbench.scripts.interrupt import Stop, Stopped, TimeIsOver
+from hfbench.scripts.plan import PlannedStep
+from hfbench.units import show_elapsed
+
+
+class Status(StrEnum):
+    """How a step ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    SKIPPED = "skipped"
+
+    @property
+    def past(self) -> str:
+        """The status as a verb."""
+        return {"ok": "went well", "timeout": "took too long", "skipped": "was skipped"}.get(self, "failed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What one step came to. `error` has the parts of an HfbenchError, `metrics` the last value each metric had."""
+
+    status: Status
+    seconds: float
+    result: dict[str, Any] | None = None
+    metrics: dict[str, Any] = field(default_factory=dict)
+    artifacts: list[dict[str, Any]] = field(default_factory=list)
+    error: dict[str, Any] | None = None
+    job: str | None = None
+    interrupted: bool = False
+
+    @property
+    def missing(self) -> bool:
+        """True when this machine lacks something the step needs."""
+        return self.error is not None and self.error.get("exit") == Exit.ENVIRONMENT
+
+    def skipped(self) -> Outcome:
+        """The same for a run that leaves out what this machine cannot do."""
+        return replace(self, status=Status.SKIPPED)
+
+    def sentence(self) -> str:
+        """Why the step did not go well; empty when it did."""
+        return str(error_from_parts(self.error)) if self.error else ""
+
+
+def perform(
+    step: PlannedStep,
+    *,
+    stop: Stop,
+    ended: Callable[[], bool],
+    label: str = "",
+    started: Callable[[str | None], object],
+    say: Callable[[str], object],
+) -> Outcome:
+    """Run a step to its end, or until `stop` or `ended()` asks to stop; a job it started is over when this returns.
+
+    `started` is called once with the id of the job, or None; `say` gets sentences worth showing meanwhile.
+    """
+    began = time.monotonic()
+    if step.spec.inline:
+        started(None)
+        return _inline(step, stop, say, began)
+    try:
+        job = launch(
+            jobs_root(),
+            JobRequest(action=step.spec.name, params=step.spec.values(step.request), timeout=step.timeout, label=label),
+        )
+    except HfbenchError as error:
+        started(None)
+        return Outcome(status=Status.FAILED, seconds=time.monotonic() - began, error=error.parts())
+    return _followed(job, ended, started, say, began)
+
+
+def _inline(step: PlannedStep, stop: Stop, say: Callable[[str], object], began: float) -> Outcome:
+    """Perform an action here. What it prints goes to stderr: stdout holds the results of the script."""
+    events: list[Event] = []
+    result, error, status = None, None, Status.FAILED
+    try:
+        step.spec.require()
+        with contextlib.redirect_stdout(sys.stderr), stop.raising(step.timeout):
+            result = _result_data(step.request.perform(Run(events.append)))
+        status = Status.FAILED if result.get("failed") else Status.OK
+    except Stopped:
+        error = HfbenchError("stopped on request")
+    except TimeIsOver:
+        status = Status.TIMEOUT
+        error = HfbenchError(f"ran longer than {show_elapsed(step.timeout or 0)} and was stopped", where=step.spec.name)
+    except HfbenchError as raised:
+        error = raised
+    except Exception as raised:
+        command = f"hfbench {step.spec.name.replace('.', ' ')} --detach"
+        error = foreseen(raised, traceback=f"{command} runs it as a job, whose log keeps the traceback")
+    for event in events:
+        if isinstance(event, Log) and event.level != "info":
+            say(event.text)
+    return Outcome(
+        status=status,
+        seconds=time.monotonic() - began,
+        result=result,
+        metrics={each.name: {"last": each.value, "unit": each.unit} for each in events if isinstance(each, Metric)},
+        artifacts=[_artifact(each) for each in events if isinstance(each, Artifact)],
+        error=error.parts() if error else _verdict_of(result),
+        interrupted=stop.asked(),
+    )
+
+
+def _followed(
+    job: JobDirectory,
+    ended: Callable[[], bool],
+    started: Callable[[str | None], object],
+    say: Callable[[str], object],
+    began: float,
+) -> Outcome:
+    snapshot: JobSnapshot | None = None
+    try:
+        started(job.id)
+        for snapshot in snapshots(job, stop=ended):
+            if snapshot.state is State.QUEUED:
+                say(f"{job.short_id} waits for {snapshot.waits_for or 'another job'}, which holds {snapshot.device}")
+    finally:
+        if snapshot is None or not snapshot.state.over:
+            snapshot = _stopped(job, say)
+    return Outcome(
+        status=_status(snapshot),
+        seconds=time.monotonic() - began,
+        result=snapshot.result,
+        metrics={name: {"last": s.last, "unit": s.unit} for name, s in snapshot.series.items()},
+        artifacts=[_artifact(each, str(job.path)) for each in snapshot.artifacts],
+        error=_error_of(snapshot),
+        job=job.id,
+        interrupted=ended(),
+    )
+
+
+def _stopped(job: JobDirectory, say: Callable[[str], object]) -> JobSnapshot:
+    """Cancel the job and wait until it is over."""
+    try:
+        return cancel(job)
+    except HfbenchError as error:
+        say(f"{job.id} could not be stopped: {error}")
+        return read_job(job)
+
+
+def _status(snapshot: JobSnapshot) -> Status:
+    if snapshot.state is State.FINISHED:
+        return Status.FAILED if (snapshot.result or {}).get("failed") else Status.OK
+    return Status.TIMEOUT if (snapshot.error or {}).get("error") == "TookTooLong" else Status.FAILED
+
+
+def _error_of(snapshot: JobSnapshot) -> dict[str, Any] | None:
+    """The error of a job that did not finish; for one that died, with the last lines it printed."""
+    if snapshot.state is State.FINISHED:
+        return _verdict_of(snapshot.result)
+    if snapshot.error:
+        return snapshot.error
+    ended = "died" if snapshot.state is State.DIED else f"was {snapshot.state}"
+    error = HfbenchError(f"the job {ended}: {snapshot.reason or 'no reason given'}", where=snapshot.id)
+    return {**error.parts(), "error": f"Job{str(snapshot.state).capitalize()}", "log": list(snapshot.tail[-10:])}
+
+
+def _verdict_of(result: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The error of an action that did its work and found the thing itself to be wrong."""
+    if not (result or {}).get("failed"):
+        return None
+    return HfbenchError(str((result or {}).get("headline") or "the result says that it failed")).parts()
+
+
+def _result_data(result: object) -> dict[str, Any]:
+    """A result as JSON data, with what its class derives, as a job writes it."""
+    data = encode(result)
+    found: dict[str, Any] = data if isinstance(data, dict) else {} if data is None else {"value": data}
+    return {**dict(_derived(result)), **found}
+
+
+def _derived(result: object) -> Iterator[tuple[str, Any]]:
+    for name in ("headline", "failed"):
+        if (value := getattr(result, name, None)) is not None:
+            yield name, value
+
+
+def _artifact(event: Artifact, folder: str = "") -> dict[str, Any]:
+    path = f"{folder}/{event.path}" if folder and not event.path.startswith("/") else event.path
+    return {"path": path, "bytes": event.bytes, "what": event.what}

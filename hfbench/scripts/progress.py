@@ -1,0 +1,69 @@
+"""What a person sees of a run: one line a step on stderr, and one for each expectation that does not hold."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from hfbench.exits import Exit
+from hfbench.scripts.expectation import Expectation, Verdict
+from hfbench.scripts.perform import Outcome, Status
+from hfbench.scripts.plan import Cell, Plan, PlannedStep
+from hfbench.text import printable
+from hfbench.units import show_seconds, show_value
+
+
+class Progress:
+    """Writes to stderr, and is silent when nobody listens there."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.total = plan.count
+        self.done = 0
+
+    def step(self, cell: Cell, step: PlannedStep, outcome: Outcome) -> None:
+        """A step is over."""
+        self.done += 1
+        told = f" {outcome.sentence()}" if outcome.error else ""
+        parts = [f"[{self.done}/{self.total}]", cell.label, step.spec.name, f"{outcome.status},"]
+        say(" ".join(filter(None, [*parts, show_seconds(outcome.seconds)])) + told)
+        if outcome.status is Status.FAILED and outcome.error:
+            for line in outcome.error.get("log", ()):
+                say(f"  | {line}")
+
+    def expectation(self, file: Path, expectation: Expectation, verdict: Verdict) -> None:
+        """An expectation was asked; only what did not hold is worth a line."""
+        if verdict.ok is not False:
+            return
+        why = verdict.reason or f"it is {_actual(verdict)}"
+        say(f"{file}:{expectation.line}: not as expected: {expectation.text}; {why}")
+
+    def say(self, sentence: str) -> None:
+        """Something worth knowing meanwhile."""
+        say(sentence)
+
+    def end(self, steps: Mapping[str, int], expectations: Mapping[str, int], seconds: float, code: Exit) -> None:
+        """The run is over."""
+        counted = [f"{count} {name.replace('_', ' ')}" for name, count in steps.items() if count]
+        asked = [f"{count} {name}" for name, count in expectations.items() if count]
+        say(
+            f"steps: {', '.join(counted) or 'none'}; expectations: {', '.join(asked) or 'none'}; "
+            f"{show_seconds(seconds)}, exit {int(code)}"
+        )
+
+
+def say(line: str) -> None:
+    """One line on stderr, without a prefix: editors read `file:line:column`."""
+    try:
+        sys.stderr.write(printable(line) + "\n")
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):
+        pass  # nobody is listening any more: the results and the exit code still tell
+
+
+def _actual(verdict: Verdict) -> str:
+    if isinstance(verdict.actual, (int, float)) and not isinstance(verdict.actual, bool) and verdict.unit:
+        if verdict.unit in ("s", "B"):
+            return show_value(verdict.actual, verdict.unit)
+        return f"{verdict.actual:.4g} {verdict.unit}"
+    return "nothing" if verdict.actual is None else repr(verdict.actual)

@@ -1,0 +1,179 @@
+"""Runs a plan: cell after cell, step after step, each waited for, each expectation asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import hfbench
+from hfbench.actions.base import Action, Spec
+from hfbench.exits import Exit
+from hfbench.scripts.expectation import Expectation, Verdict, judge
+from hfbench.scripts.interrupt import Stop
+from hfbench.scripts.lookup import NotThere, look_up
+from hfbench.scripts.perform import Outcome, Status, perform
+from hfbench.scripts.plan import Cell, Plan, PlannedStep
+from hfbench.scripts.progress import Progress
+from hfbench.scripts.results import VERSION, Results, condensed
+
+
+@dataclass
+class Counts:
+    """How the steps and expectations of a run went; `not_run` are the steps never begun."""
+
+    steps: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*Status, "not_run"), 0))
+    expectations: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("passed", "failed", "skipped"), 0))
+    missing: int = 0
+    """Steps that failed because this machine lacks something."""
+
+    def exit(self) -> Exit:
+        """The code of a run that was not interrupted: the environment before steps, steps before expectations."""
+        if self.missing:
+            return Exit.ENVIRONMENT
+        if self.steps[Status.FAILED] or self.steps[Status.TIMEOUT]:
+            return Exit.STEP
+        return Exit.FAILED if self.expectations["failed"] else Exit.OK
+
+
+def replay(
+    plan: Plan,
+    results: Results,
+    progress: Progress,
+    *,
+    machine: Mapping[str, Any],
+    revision: Mapping[str, Any] | None = None,
+    skip_missing: bool = False,
+    dispatched: Callable[[Spec, Action], object] = lambda spec, request: None,
+) -> Exit:
+    """Run a plan to its end or until something asks to stop, and write every event of it; the exit code.
+
+    `machine` is the fingerprint of where it runs, `revision` that of the script.
+    `dispatched` is told each action as it starts: a recorder may listen. A stop leaves no job behind.
+    """
+    with Stop() as stop:
+        run = _Replay(plan, results, progress, stop, skip_missing, dispatched)
+        return run.run(machine, revision)
+
+
+class _Replay:
+    def __init__(
+        self,
+        plan: Plan,
+        results: Results,
+        progress: Progress,
+        stop: Stop,
+        skip_missing: bool,
+        dispatched: Callable[[Spec, Action], object],
+    ) -> None:
+        self.plan, self.results, self.progress, self.stop = plan, results, progress, stop
+        self.skip_missing, self.dispatched = skip_missing, dispatched
+        self.counts = Counts()
+        self.saved: dict[str, Outcome] = {}
+
+    def run(self, machine: Mapping[str, Any], revision: Mapping[str, Any] | None) -> Exit:
+        """All of it."""
+        began = time.monotonic()
+        self.results.write(
+            "run_started",
+            v=VERSION,
+            script=str(self.plan.file),
+            name=self.plan.name,
+            sha256=self.plan.sha256,
+            hfbench=hfbench.__version__,
+            host=machine.get("host"),
+            git=revision,
+            cells=len(self.plan.cells),
+            steps=self.plan.count,
+            environment=machine,
+        )
+        self._run_cells()
+        self.counts.steps["not_run"] = self.plan.count - sum(self.counts.steps.values())
+        code = self._exit()
+        counts = {"steps": self.counts.steps, "expectations": self.counts.expectations}
+        seconds = time.monotonic() - began
+        self.results.write("run_finished", counts=counts, exit=int(code), duration_s=seconds)
+        self.progress.end(self.counts.steps, self.counts.expectations, seconds, code)
+        return code
+
+    def _exit(self) -> Exit:
+        if self.stop.exit is not None:
+            return self.stop.exit
+        if self.results.ended() and self.counts.steps["not_run"]:
+            return Exit.INTERRUPTED
+        return self.counts.exit()
+
+    def _run_cells(self) -> None:
+        for cell in self.plan.cells:
+            self.saved = {}
+            for step in cell.steps:
+                if self._must_end() or not self._run_step(cell, step):
+                    return
+
+    def _must_end(self) -> bool:
+        return self.stop.asked() or self.results.ended()
+
+    def _run_step(self, cell: Cell, step: PlannedStep) -> bool:
+        """Run one step and ask what is expected of it; False when the run ends here."""
+        self.dispatched(step.spec, step.request)
+        where = {"cell": dict(cell.values), "step": step.number, "line": step.line}
+        outcome = perform(
+            step,
+            stop=self.stop,
+            ended=self._must_end,
+            label=f"{self.plan.name} {cell.label}".strip(),
+            started=lambda job: self.results.write("step_started", **where, action=step.spec.name, job=job),
+            say=self.progress.say,
+        )
+        if outcome.missing and self.skip_missing:
+            outcome = outcome.skipped()
+        self.counts.steps[outcome.status] += 1
+        self.counts.missing += outcome.missing and outcome.status is not Status.SKIPPED
+        self.results.write("step_finished", **where, action=step.spec.name, **_shown(outcome))
+        self.progress.step(cell, step, outcome)
+        if step.save_as:
+            self.saved[step.save_as] = outcome
+        good = outcome.status in (Status.OK, Status.SKIPPED)
+        for expectation in () if outcome.interrupted else step.expectations:
+            good &= self._ask(expectation, outcome, where)
+        return good or step.on_fail == "continue"
+
+    def _ask(self, expectation: Expectation, own: Outcome, where: dict[str, Any]) -> bool:
+        """Judge one expectation and write the verdict; False when it does not hold."""
+        verdict = self._verdict(expectation, own)
+        word = {True: "passed", False: "failed", None: "skipped"}[verdict.ok]
+        self.counts.expectations[word] += 1
+        told = {"actual": condensed(verdict.actual), "unit": verdict.unit, "ok": verdict.ok, "reason": verdict.reason}
+        self.results.write("assert", **{**where, "line": expectation.line}, expr=expectation.text, **told)
+        self.progress.expectation(self.plan.file, expectation, verdict)
+        return verdict.ok is not False
+
+    def _verdict(self, expectation: Expectation, own: Outcome) -> Verdict:
+        first, *rest = expectation.path
+        named = bool(rest) and first in self.saved
+        outcome, path = (self.saved[first], rest) if named else (own, list(expectation.path))
+        who = first if named else "this step"
+        if outcome.status is Status.SKIPPED:
+            return Verdict(ok=None, reason=f"{who} was skipped")
+        if outcome.result is None:
+            return Verdict(ok=False, reason=f"{who} has no result: it {outcome.status.past}")
+        try:
+            return judge(expectation, look_up(outcome.result, path, within=first if named else ""))
+        except NotThere as error:
+            return Verdict(ok=False, reason=str(error))
+
+
+def _shown(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as fields of an event; the metrics of a result stand by themselves."""
+    result = dict(outcome.result or {})
+    metrics = result.pop("metrics", None) if isinstance(result.get("metrics"), dict) else None
+    return {
+        "status": str(outcome.status),
+        "duration_s": outcome.seconds,
+        "metrics": condensed(metrics or outcome.metrics),
+        "result": condensed(result) if outcome.result is not None else None,
+        "artifacts": outcome.artifacts,
+        "job": outcome.job,
+        "error": outcome.error,
+    }
