@@ -1,0 +1,301 @@
+"""The workbench: themes, key map, watchers and the screens. What a screen does stands in its own file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on, work
+from textual.app import SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from hfbench.config import Config, ConfigError, read_config
+from hfbench.errors import HfbenchError, UsageError
+from hfbench.exits import Exit
+from hfbench.paths import config_file, config_root, jobs_root
+from hfbench.screens.base import BenchScreen
+from hfbench.screens.later import load_screens
+from hfbench.screens.machine import MachineState
+from hfbench.screens.messages import GpusSampled, JobsListed
+from hfbench.screens.models import ModelsScreen
+from hfbench.screens.palette import Palette
+from hfbench.screens.watchers import Watchers
+from hfbench.text import did_you_mean
+from hfbench.theming import DEFAULT_THEME, ThemeWatch, load_themes, packaged_themes
+from hfbench.widgets.glyphs import glyphs
+from hfbench.widgets.help_panel import show_help
+from hfbench.widgets.jump_overlay import start_jump
+from hfbench.widgets.type_ahead import TypeAhead
+
+if TYPE_CHECKING:
+    from hfbench.actions.base import Action, Spec
+    from hfbench.jobs.directory import JobDirectory
+    from hfbench.scripts.record import Recorder
+
+# Imports inside functions below keep screens and rooms that are not shown yet out of the first frame;
+# `load_screens` brings them in beside it.
+
+THEME_POLL = 2.0
+"""Seconds between two looks at the theme files."""
+
+
+class Workbench(TypeAhead):
+    """The terminal application. Jobs live outside of it: leaving is always safe."""
+
+    TITLE = "hfbench"
+    COMMANDS = {Palette}
+    COMMAND_PALETTE_BINDING = "colon"
+    ENABLE_COMMAND_PALETTE = True
+    CSS = "Toast { width: auto; max-width: 76; }"
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("1", "go('models')", "models", show=False, id="app.models"),
+        Binding("2", "go('jobs')", "jobs", show=False, id="app.jobs"),
+        Binding("3", "go('gpus')", "GPUs", show=False, id="app.gpus"),
+        Binding("semicolon", "jump", "jump", show=False, id="app.jump"),
+        Binding("r", "record", "record", show=False, id="app.record"),
+        Binding("question_mark", "help", "help", show=False, id="app.help"),
+        Binding("q", "quit", "quit", show=False, id="app.quit"),
+    ]
+
+    def __init__(self, config: Config, model: str | None = None, *, ascii: bool = False, watch: bool = True) -> None:
+        super().__init__()
+        self.config = config
+        self.model = model
+        self.glyphs = glyphs(ascii)
+        self.machine = MachineState()
+        self.watchers = Watchers(self.post_message, jobs_root(), config.ui.refresh) if watch else None
+        self.animation_level = "none"  # nothing moves unless something happened; over SSH each frame costs
+
+    @cached_property
+    def recorder(self) -> Recorder:
+        """What takes down the actions that are started."""
+        from hfbench.scripts.record import Recorder
+
+        return Recorder()
+
+    def get_default_screen(self) -> Screen[None]:
+        """The models are below everything else."""
+        return ModelsScreen()
+
+    def on_load(self) -> None:
+        """Themes and keys, before there is a screen that would have to be styled twice."""
+        self.theme_folders = [packaged_themes(), config_root() / "themes"]
+        self._themes_changed = ThemeWatch(self.theme_folders)
+        self._load_themes()
+        self._apply_keys()
+
+    def on_mount(self) -> None:
+        """The model that was asked for; watchers and other screens after the first frame was painted."""
+        if self.model:
+            self.open_model(self.model)
+        self.call_after_refresh(self._first_frame_painted)
+
+    def _first_frame_painted(self) -> None:
+        if self.watchers:
+            self.watchers.start()
+            self.set_interval(THEME_POLL, self._reload_themes)
+            load_screens()
+
+    def on_unmount(self) -> None:
+        """Let the watchers end."""
+        if self.watchers:
+            self.watchers.stop()
+
+    # -- what screens ask for -------------------------------------------------
+
+    def open_model(self, reference: str) -> None:
+        """Show one model."""
+        from hfbench.screens.model import ModelScreen
+
+        self.push_screen(ModelScreen(reference))
+
+    def open_job(self, job_id: str) -> None:
+        """Show one job."""
+        from hfbench.jobs.directory import JobDirectory
+        from hfbench.screens.job import JobScreen
+
+        self.push_screen(JobScreen(JobDirectory(jobs_root() / job_id)))
+
+    def open_form(self, action: str, values: Mapping[str, object] | None = None) -> None:
+        """Show the form of an action, filled with these values."""
+        from hfbench.screens.launch import LaunchScreen
+
+        self.push_screen(LaunchScreen(action, values))
+
+    @work(thread=True, group="launch")
+    def start_job(self, request: Action, *, lease: bool = True) -> None:
+        """Start a job for a request and open its page; the recorder notes it."""
+        from hfbench.actions.base import spec_of
+        from hfbench.jobs.launch import JobRequest, launch
+
+        spec = spec_of(request)
+        try:
+            job = launch(jobs_root(), JobRequest(action=spec.name, params=spec.values(request), lease=lease))
+        except HfbenchError as error:
+            self.call_from_thread(self.complain, error)
+            return
+        self.call_from_thread(self._started, spec, request, job)
+
+    def complain(self, error: HfbenchError | str) -> None:
+        """Show a sentence that stays long enough to be read."""
+        self.notify(str(error), severity="error", timeout=15, markup=False)
+
+    def _started(self, spec: Spec, request: Action, job: JobDirectory) -> None:
+        self.recorder.add(spec, request)
+        if self.watchers:
+            self.watchers.look_now()
+        self.open_job(job.id)
+
+    # -- what the watchers tell -----------------------------------------------
+
+    @on(GpusSampled)
+    def _gpus(self, message: GpusSampled) -> None:
+        self._see(replace(self.machine, gpus=message.snapshot))
+
+    @on(JobsListed)
+    def _jobs(self, message: JobsListed) -> None:
+        self._see(replace(self.machine, jobs=message.rows, jobs_trouble=message.trouble))
+
+    def _see(self, machine: MachineState) -> None:
+        """Take a new picture of the machine and let every screen show it."""
+        self.machine = machine
+        for screen in self.screen_stack:
+            if isinstance(screen, BenchScreen) and screen.is_mounted:
+                screen.machine_changed()
+
+    # -- keys -----------------------------------------------------------------
+
+    def action_go(self, name: str) -> None:
+        """Go to one of the main screens, keeping what is below it."""
+        kind = main_screen(name)
+        while len(self.screen_stack) > 1 and not isinstance(self.screen, kind):
+            self.pop_screen()
+        if not isinstance(self.screen, kind):
+            self.push_screen(kind())
+
+    def action_jump(self) -> None:
+        """Letters on every region."""
+        start_jump(self)
+
+    def action_help(self) -> None:
+        """Help for what is focused."""
+        show_help(self)
+
+    def action_record(self) -> None:
+        """Begin to record, or end and ask where to save."""
+        if not self.recorder.recording:
+            self.recorder.start()
+            self._see(replace(self.machine, recording=True))
+            self.notify("recording: jobs you start become steps of a script; r ends it")
+        else:
+            self._end_recording()
+
+    @work
+    async def _end_recording(self) -> None:
+        from hfbench.screens.confirm import AskText
+
+        path = await self.push_screen_wait(
+            AskText(f"{len(self.recorder)} steps recorded. Save as (escape drops nothing):", "recorded.hfb.yaml")
+        )
+        if path is None:
+            self.notify("still recording")
+            return
+        try:
+            saved = Path(path).expanduser()
+            self.recorder.save(saved)
+        except HfbenchError as error:
+            self.complain(error)
+            return
+        del self.recorder  # the next one begins empty
+        self._see(replace(self.machine, recording=False))
+        self.notify(f"saved {saved}; replay it with: hfbench --script {saved}", markup=False)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Palette entries that are not actions: themes."""
+        for name in sorted(self.available_themes):
+            if name.startswith("hfbench") or name in self._own_themes:
+                yield SystemCommand(
+                    f"theme {name}", "Change the colours", lambda name=name: setattr(self, "theme", name)
+                )
+
+    # -- themes and keys ------------------------------------------------------
+
+    def _load_themes(self) -> None:
+        themes = load_themes(self.theme_folders)
+        self._own_themes = set(themes.loaded)
+        for theme in themes.loaded.values():
+            self.register_theme(theme)
+        for failure in themes.failed:
+            self.complain(str(failure))
+        wanted = self.config.ui.theme
+        if wanted in themes.loaded:
+            self.theme = wanted
+        else:
+            self.theme = DEFAULT_THEME
+            near = did_you_mean(wanted, themes.loaded) or f"known: {', '.join(sorted(themes.loaded))}"
+            self.complain(ConfigError(f"there is no theme {wanted!r}", where=config_file(), remedy=near))
+
+    def _reload_themes(self) -> None:
+        if self._themes_changed.changed():
+            current = self.theme
+            self._load_themes()
+            if current in self._own_themes:
+                self.theme = current
+                self.refresh_css(animate=False)
+
+    def _apply_keys(self) -> None:
+        if not self.config.keys:
+            return  # the usual case; asking for the ids would load every screen
+        known = binding_ids()
+        for name in self.config.keys.keys() - known:
+            near = did_you_mean(name, known) or "hfbench config show lists nothing by that name"
+            self.complain(ConfigError(f"keys.{name} names no binding", where=config_file(), remedy=near))
+        self.set_keymap({name: keys for name, keys in self.config.keys.items() if name in known})
+
+
+def open_workbench(model: str | None, *, ascii: bool = False, mouse: bool = True) -> int:
+    """Run the workbench until the user leaves; UsageError when there is no terminal to draw on."""
+    if not (sys.stdin.isatty() and sys.__stderr__ is not None and sys.__stderr__.isatty()):
+        raise UsageError(
+            "the workbench needs a terminal", remedy="use a command (hfbench --help) or hfbench --script FILE"
+        )
+    config = read_config()
+    app = Workbench(config, model, ascii=ascii or config.ui.ascii or not draws_unicode())
+    app.run(mouse=mouse and config.ui.mouse)
+    return app.return_code or Exit.OK
+
+
+def draws_unicode() -> bool:
+    """False where block characters would come out as escapes: Textual draws on stderr in its encoding."""
+    encoding = (getattr(sys.__stderr__, "encoding", "") or "").lower().replace("-", "")
+    return encoding == "utf8" and os.environ.get("TERM", "") not in ("linux", "dumb")
+
+
+def main_screen(name: str) -> type[BenchScreen]:
+    """The screen behind a digit key, by name."""
+    from hfbench.screens.gpus import GpusScreen
+    from hfbench.screens.jobs import JobsScreen
+
+    kinds: dict[str, type[BenchScreen]] = {"models": ModelsScreen, "jobs": JobsScreen, "gpus": GpusScreen}
+    return kinds[name]
+
+
+def binding_ids() -> set[str]:
+    """Every id a key map may name."""
+    from hfbench.screens.gpus import GpusScreen
+    from hfbench.screens.job import JobScreen
+    from hfbench.screens.jobs import JobsScreen
+    from hfbench.screens.launch import LaunchScreen
+    from hfbench.screens.model import ModelScreen
+
+    screens: list[type[BenchScreen]] = [BenchScreen, ModelsScreen, ModelScreen, LaunchScreen]
+    screens += [JobsScreen, JobScreen, GpusScreen]
+    bindings = [*Workbench.BINDINGS, *(each for screen in screens for each in screen.BINDINGS)]
+    return {each.id for each in bindings if isinstance(each, Binding) and each.id}

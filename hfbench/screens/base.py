@@ -1,0 +1,115 @@
+"""The frame every screen shares: where am I, the body, what the machine does, what can I do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import Screen
+from textual.widgets import Static
+
+from hfbench.widgets.breadcrumb import Breadcrumb
+from hfbench.widgets.clipboard import copy_text
+from hfbench.widgets.filter_bar import FilterBar
+from hfbench.widgets.help import Help
+from hfbench.widgets.key_line import KeyLine
+from hfbench.widgets.machine_strip import MachineStrip
+
+if TYPE_CHECKING:
+    from hfbench.app import Workbench
+
+LEAST_COLUMNS, LEAST_ROWS = 60, 16
+"""Below this a screen shows only what size it needs; 80x24 is the smallest that is designed for."""
+
+
+class BenchScreen(Screen[None]):
+    """A screen of the workbench. Subclasses give `trail` and `body`; data comes in messages, never from reading."""
+
+    help: ClassVar[Help]
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "back", show=False, id="screen.back"),
+        Binding("slash", "filter", "filter", show=False, id="screen.filter"),
+    ]
+
+    DEFAULT_CSS = """
+    BenchScreen {
+        & > #body { height: 1fr; padding: 0 1; }
+        & > #small { display: none; height: 1fr; }
+        &.-small > #body, &.-small > MachineStrip { display: none; }
+        &.-small > #small { display: block; }
+    }
+    """
+
+    @property
+    def bench(self) -> Workbench:
+        """The application, by its own type."""
+        return cast("Workbench", self.app)
+
+    def trail(self) -> tuple[str, ...]:
+        """Where the user is, from the outside in."""
+        return (self.name or "",)
+
+    def status(self) -> tuple[str, ...]:
+        """What stands at the right of the title line."""
+        return self.bench.machine.status
+
+    @property
+    def at_rest(self) -> bool:
+        """True when nothing more is being read for this screen."""
+        return self.is_mounted and self.bench.machine.complete
+
+    def body(self) -> ComposeResult:
+        """The widgets between title and strip."""
+        yield from ()
+
+    def compose(self) -> ComposeResult:
+        """The frame around the body."""
+        yield Breadcrumb(self.trail())
+        yield Static(id="small", markup=False)
+        with Vertical(id="body"):
+            yield from self.body()
+        yield MachineStrip(self.bench.machine.strip)
+        yield KeyLine()
+
+    def on_screen_resume(self) -> None:
+        """Show what happened while another screen was in front."""
+        self.refresh_frame()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Say which size is needed when there is too little room, instead of hiding things without a word."""
+        width, height = event.size
+        small = width < LEAST_COLUMNS or height < LEAST_ROWS
+        self.set_class(small, "-small")
+        if small:
+            need = f"hfbench needs {LEAST_COLUMNS}x{LEAST_ROWS}, and is made for 80x24 or more"
+            self.query_one("#small", Static).update(f"this terminal is {width}x{height}: {need}")
+
+    def machine_changed(self) -> None:
+        """The watchers saw something: screens that show GPUs or jobs repaint them too."""
+        self.refresh_frame()
+
+    def refresh_frame(self) -> None:
+        """Bring title line and strip up to date."""
+        if self.is_mounted:
+            self.query_one(Breadcrumb).show(self.trail(), self.status())
+            self.query_one(MachineStrip).show(self.bench.machine.strip)
+
+    def action_back(self) -> None:
+        """To the screen below; the first screen stays."""
+        if len(self.app.screen_stack) > 1:
+            self.app.pop_screen()
+
+    def action_filter(self) -> None:
+        """Open the filter of this screen, if it has one."""
+        for bar in self.query(FilterBar):
+            if bar.parent is not None and all(node.display for node in bar.ancestors if hasattr(node, "display")):
+                bar.open()
+                return
+
+    async def copy(self, text: str) -> None:
+        """Copy a text and say by which route."""
+        self.notify(await copy_text(self.app, text), markup=False)

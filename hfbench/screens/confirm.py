@@ -1,0 +1,71 @@
+"""One question over the screen below; the safe answer is the one every other key gives."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.events import Key
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label
+
+
+class Confirm(ModalScreen[bool]):
+    """Asks; `y` is yes, any other key no."""
+
+    DEFAULT_CSS = """
+    Confirm {
+        align: center bottom;
+        & > Label { width: 1fr; height: auto; background: $panel; color: $text-warning; padding: 1 2; }
+    }
+    """
+
+    BINDINGS = [Binding("y", "answer(True)", "yes"), Binding("n,escape", "answer(False)", "no")]
+
+    def __init__(self, question: str) -> None:
+        super().__init__()
+        self.question = question
+
+    def compose(self) -> ComposeResult:
+        """The question and its answers."""
+        yield Label(f"{self.question}  y yes, any other key no", markup=False)
+
+    def on_key(self, event: Key) -> None:
+        """Whatever is not yes is no."""
+        if event.key != "y":
+            event.stop()
+            self.dismiss(False)
+
+    def action_answer(self, yes: bool) -> None:
+        """Give the answer."""
+        self.dismiss(yes)
+
+
+class AskText(ModalScreen[str | None]):
+    """Asks for one line of text; escape gives None."""
+
+    DEFAULT_CSS = """
+    AskText {
+        align: center bottom;
+        & > Label { width: 1fr; height: auto; background: $panel; padding: 1 2 0 2; }
+        & > Input { width: 1fr; height: 2; border: none; background: $panel; padding: 0 2; }
+    }
+    """
+
+    BINDINGS = [Binding("escape", "leave", "keep things as they are")]
+
+    def __init__(self, question: str, text: str = "") -> None:
+        super().__init__()
+        self.question, self.text = question, text
+
+    def compose(self) -> ComposeResult:
+        """The question above the line."""
+        yield Label(self.question, markup=False)
+        yield Input(self.text, compact=True)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter answers."""
+        self.dismiss(event.value.strip() or None)
+
+    def action_leave(self) -> None:
+        """No answer."""
+        self.dismiss(None)

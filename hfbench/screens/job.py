@@ -1,0 +1,242 @@
+"""The Job screen: one job, live, or the same page a year later."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.reactive import reactive
+from textual.widgets import Static
+from textual.worker import get_current_worker
+
+from hfbench.actions.params import command_line
+from hfbench.actions.registry import actions
+from hfbench.errors import HfbenchError
+from hfbench.jobs.cancel import cancel
+from hfbench.jobs.directory import JobDirectory
+from hfbench.jobs.follow import snapshots
+from hfbench.jobs.snapshot import JobSnapshot
+from hfbench.jobs.tail import log_tail
+from hfbench.screens.base import BenchScreen
+from hfbench.screens.confirm import Confirm
+from hfbench.screens.job_text import JobText, environment_lines, job_text, request_lines, status
+from hfbench.screens.messages import Latest
+from hfbench.text import printable
+from hfbench.widgets.help import Help
+from hfbench.widgets.log_view import LogView
+from hfbench.widgets.notice import Notice
+from hfbench.widgets.plot import Plot
+from hfbench.widgets.progress_line import ProgressLine
+
+PANES = ("result", "log", "output", "environment", "request")
+SHOWN_METRICS = 4
+
+
+class SnapshotRead(Latest):
+    """A job's newest snapshot and what the page says of it."""
+
+    def __init__(self, snapshot: JobSnapshot, text: JobText) -> None:
+        self.snapshot, self.text = snapshot, text
+        super().__init__()
+
+
+class PaneRead(Latest):
+    """The lines of a pane that is read from a file."""
+
+    def __init__(self, pane: str, lines: list[str]) -> None:
+        self.pane, self.lines = pane, lines
+        super().__init__()
+
+
+class JobScreen(BenchScreen):
+    """Progress, metrics, log and result of one job."""
+
+    help = Help(
+        "Job",
+        "The job runs in a process of its own; this page only reads its folder, so that you can leave and come back.\n"
+        "`l` walks through result, log, output, environment and request. `c` asks before it cancels.",
+    )
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c", "cancel", "cancel", id="job.cancel"),
+        Binding("l", "pane(1)", "log", id="job.pane"),
+        Binding("e", "show_pane('environment')", "environment", show=False, id="job.environment"),
+        Binding("R", "rerun", "rerun", id="job.rerun"),
+        Binding("y", "copy_command", "copy command", id="job.copy"),
+        Binding("escape", "back", "back", id="screen.back"),
+    ]
+
+    DEFAULT_CSS = """
+    JobScreen {
+        & #heading { height: 1; color: $text-muted; }
+        & ProgressLine { margin: 0 0 1 0; }
+        & #metrics { height: auto; }
+        & Plot { height: 6; display: none; }
+        &.-over Plot { height: 4; }
+        &.-over #metrics { display: none; }
+        & #pane { height: 1; text-style: bold; }
+    }
+    """
+
+    snapshot: reactive[JobSnapshot | None] = reactive(None)
+    pane: reactive[str] = reactive("")
+
+    def __init__(self, job: JobDirectory) -> None:
+        super().__init__()
+        self.job = job
+        self.text: JobText | None = None
+        self._painted: tuple[str, ...] = ()
+
+    def trail(self) -> tuple[str, ...]:
+        """Which job."""
+        action = self.snapshot.action if self.snapshot else self.job.id[20:].rpartition("-")[0]
+        return ("Jobs", f"{action} {self.job.short_id}")
+
+    def status(self) -> tuple[str, ...]:
+        """How far it is, instead of the machine."""
+        return status(self.snapshot) if self.snapshot else ()
+
+    @property
+    def at_rest(self) -> bool:
+        """The job was read."""
+        return super().at_rest and self.snapshot is not None
+
+    def body(self) -> ComposeResult:
+        """From the request to the log."""
+        yield Static(id="heading", markup=False)
+        yield ProgressLine()
+        yield Notice()
+        yield Static(id="metrics", markup=False)
+        yield Plot()
+        yield Static(id="pane", markup=False)
+        yield LogView(empty="nothing yet")
+
+    def on_mount(self) -> None:
+        """Begin to follow."""
+        self.set_focus(self.query_one(LogView))
+        self.follow()
+        self.set_interval(1.0, self._tick)
+
+    @work(thread=True, exclusive=True, group="follow", exit_on_error=False)
+    def follow(self) -> None:
+        """Read the job until it is over or the page is left."""
+        worker = get_current_worker()
+        for snapshot in snapshots(self.job, stop=lambda: worker.is_cancelled):
+            if not worker.is_cancelled:
+                self.post_message(SnapshotRead(snapshot, job_text(snapshot)))
+
+    @on(SnapshotRead)
+    def _read(self, message: SnapshotRead) -> None:
+        first = self.snapshot is None
+        ended = message.snapshot.state.over and (first or not (self.snapshot and self.snapshot.state.over))
+        self.text = message.text
+        self.snapshot = message.snapshot
+        if first or ended:
+            self.pane = "result" if message.text.result else "log"
+        self._paint_pane()
+
+    def watch_snapshot(self) -> None:
+        """Paint the parts that changed."""
+        if self.snapshot is None or self.text is None or not self.is_mounted:
+            return
+        text = self.text
+        self.refresh_frame()
+        self.set_class(bool(text.result), "-over")  # the result's own table tells more
+        if (parts := (text.heading, "\n".join(text.metrics[:SHOWN_METRICS]))) != self._painted:
+            self._painted = parts
+            self.query_one("#heading", Static).update(parts[0])
+            self.query_one("#metrics", Static).update(parts[1])
+        self.query_one(ProgressLine).show(list(text.phases))
+        notice = self.query_one(Notice)
+        if text.trouble:
+            notice.show(f"{self.snapshot.state}: {text.trouble}")
+        else:
+            notice.clear()
+        plot = self.query_one(Plot)
+        plot.display = text.plot is not None
+        if text.plot is not None:
+            plot.show(text.plot)
+
+    def watch_pane(self) -> None:
+        """Another pane."""
+        if self.is_mounted and self.pane:
+            self.query_one("#pane", Static).update(self.pane)
+            self.query_one(LogView).clear()
+            self._paint_pane()
+
+    @on(PaneRead)
+    def _pane_read(self, message: PaneRead) -> None:
+        if message.pane == self.pane:
+            self._show(message.lines)
+
+    def _paint_pane(self) -> None:
+        if self.text is None or self.snapshot is None:
+            return
+        if self.pane == "result":
+            self._show(self.text.result or ("no result yet",))
+        elif self.pane == "log":
+            self._show(self.text.log)
+        elif self.pane == "request":
+            self._show(request_lines(self.snapshot, str(self.job.path)))
+        elif self.pane:
+            self.read_pane(self.pane)
+
+    def _show(self, lines: tuple[str, ...] | list[str]) -> None:
+        view = self.query_one(LogView)
+        if view.tail(len(lines) + 1) != list(lines):
+            view.show(lines)
+            if self.pane != "output" and self.pane != "log":
+                view.action_first()
+
+    @work(thread=True, exclusive=True, group="pane", exit_on_error=False)
+    def read_pane(self, pane: str) -> None:
+        """Read a file of the job for a pane."""
+        if pane == "output":
+            lines = [printable(line) for line in log_tail(self.job, lines=2000)]
+        else:
+            lines = environment_lines(self.job.read("environment.json"))
+        self.post_message(PaneRead(pane, lines))
+
+    def _tick(self) -> None:
+        if self.is_current and self.snapshot and not self.snapshot.state.over:
+            self.refresh_frame()
+
+    def action_pane(self, step: int) -> None:
+        """The next pane."""
+        at = PANES.index(self.pane) if self.pane in PANES else 0
+        self.pane = PANES[(at + step) % len(PANES)]
+
+    def action_show_pane(self, pane: str) -> None:
+        """One pane."""
+        self.pane = pane
+
+    @work
+    async def action_cancel(self) -> None:
+        """Ask, then stop the job."""
+        if self.snapshot is None or self.snapshot.state.over:
+            self.notify("the job is over: there is nothing to cancel")
+        elif await self.app.push_screen_wait(Confirm(f"cancel job {self.job.short_id}?")):
+            self.stop_job()
+
+    @work(thread=True, exit_on_error=False)
+    def stop_job(self) -> None:
+        """Stop it; the follower sees how it ends."""
+        try:
+            cancel(self.job)
+        except HfbenchError as error:
+            self.app.call_from_thread(self.bench.complain, error)
+
+    def action_rerun(self) -> None:
+        """The form, filled as this job was."""
+        if self.snapshot and self.snapshot.action in actions():
+            self.bench.open_form(self.snapshot.action, self.snapshot.params)
+        else:
+            self.notify("this hfbench does not know the job's action")
+
+    async def action_copy_command(self) -> None:
+        """The command that does the same again."""
+        spec = actions().get(self.snapshot.action) if self.snapshot else None
+        if spec and self.snapshot:
+            await self.copy(command_line(["hfbench", *spec.name.split(".")], spec.params, self.snapshot.params))

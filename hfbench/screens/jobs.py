@@ -1,0 +1,155 @@
+"""The Jobs screen: everything that runs or ran, newest first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from hfbench.errors import HfbenchError
+from hfbench.jobs.cancel import cancel, remove
+from hfbench.jobs.directory import JobDirectory
+from hfbench.jobs.history import JobRow
+from hfbench.jobs.snapshot import State
+from hfbench.paths import jobs_root
+from hfbench.screens.base import BenchScreen
+from hfbench.screens.confirm import Confirm
+from hfbench.text import printable
+from hfbench.units import show_ago, show_elapsed
+from hfbench.widgets.filter_bar import FilterBar
+from hfbench.widgets.glyphs import State as Sign
+from hfbench.widgets.help import Help
+from hfbench.widgets.notice import Notice
+from hfbench.widgets.record_columns import Column
+from hfbench.widgets.record_rows import Record
+from hfbench.widgets.record_table import RecordTable
+
+SIGNS: dict[State, Sign] = {
+    State.FINISHED: "ok",
+    State.FAILED: "error",
+    State.DIED: "error",
+    State.CANCELLED: "muted",
+    State.QUEUED: "warn",
+    State.CANCELLING: "warn",
+}
+COLUMNS = (
+    Column("job", "Job"),
+    Column("state", "State", min=9),
+    Column("action", "Action", priority=1, flexible=True, min=8, max=18),
+    Column("model", "Model", priority=3, flexible=True, min=8, max=30, middle=True),
+    Column("ran", "Ran", align="right"),
+    Column("result", "Result", flexible=True, min=10, max=48),
+    Column("started", "Started", align="right", priority=2),
+)
+TICK = 1.0
+"""Seconds between two repaints of running times."""
+
+
+class JobsScreen(BenchScreen):
+    """All jobs of the jobs folder, those of other terminals too."""
+
+    help = Help(
+        "Jobs",
+        "Jobs run in processes of their own: they are here whoever started them, and stay when you leave.\n"
+        "`enter` opens one, `x` cancels it, `D` deletes a job that is over, `/` filters.",
+    )
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("x", "cancel", "cancel", id="jobs.cancel"),
+        Binding("D", "delete", "delete", show=False, id="jobs.delete"),
+        Binding("slash", "filter", "filter", id="screen.filter"),
+        Binding("y", "copy_id", "copy id", show=False, id="jobs.copy"),
+    ]
+
+    def trail(self) -> tuple[str, ...]:
+        """The list itself."""
+        return ("Jobs",)
+
+    def body(self) -> ComposeResult:
+        """Filter, trouble, table."""
+        yield FilterBar()
+        yield Notice()
+        yield RecordTable(COLUMNS, empty="no jobs yet: 1 goes to the models, b there starts a benchmark")
+
+    def on_mount(self) -> None:
+        """Show what is known already and keep running times moving."""
+        self.set_focus(self.query_one(RecordTable))
+        self.show_rows(self.bench.machine.known_jobs)
+        self.set_interval(TICK, self._tick)
+
+    def machine_changed(self) -> None:
+        """Other rows, or the reason there are none."""
+        super().machine_changed()
+        notice, machine = self.query_one(Notice), self.bench.machine
+        notice.show(machine.jobs_trouble) if machine.jobs_trouble else notice.clear()
+        self.show_rows(machine.known_jobs)
+
+    @on(FilterBar.Changed)
+    def _filter(self, message: FilterBar.Changed) -> None:
+        self.query_one(RecordTable).filter = message.text
+
+    @on(RecordTable.Chosen)
+    def _open(self, message: RecordTable.Chosen) -> None:
+        self.bench.open_job(message.key)
+
+    def show_rows(self, rows: Sequence[JobRow]) -> None:
+        """Repaint the table."""
+        now = time.time()
+        self.query_one(RecordTable).show([record_of(row, now) for row in rows])
+
+    def _tick(self) -> None:
+        if self.is_current and any(not row.state.over for row in self.bench.machine.known_jobs):
+            self.show_rows(self.bench.machine.known_jobs)
+
+    async def action_copy_id(self) -> None:
+        """The id of the job under the cursor."""
+        if key := self.query_one(RecordTable).current:
+            await self.copy(key)
+
+    def action_cancel(self) -> None:
+        """Ask, then stop the job under the cursor."""
+        self._ask("cancel", cancel)
+
+    def action_delete(self) -> None:
+        """Ask, then delete the folder of the job under the cursor."""
+        self._ask("delete the folder of", remove)
+
+    @work
+    async def _ask(self, verb: str, deed: Callable[[JobDirectory], object]) -> None:
+        if (key := self.query_one(RecordTable).current) is None:
+            return
+        job = JobDirectory(jobs_root() / key)
+        if await self.app.push_screen_wait(Confirm(f"{verb} job {job.short_id}?")):
+            self._do(deed, job)
+
+    @work(thread=True, exit_on_error=False)
+    def _do(self, deed: Callable[[JobDirectory], object], job: JobDirectory) -> None:
+        try:
+            deed(job)
+        except HfbenchError as error:
+            self.app.call_from_thread(self.bench.complain, error)
+        if self.bench.watchers:
+            self.bench.watchers.look_now()
+
+
+def record_of(row: JobRow, now: float) -> Record:
+    """A job as a row of the table."""
+    told = row.headline if row.state is State.FINISHED or not row.note else row.note
+    return Record(
+        key=row.id,
+        cells={
+            "job": row.short_id,
+            "state": str(row.state),
+            "action": printable(row.label or row.action),
+            "model": printable(row.model.rstrip("/").rpartition("/")[2]),
+            "ran": show_elapsed(row.seconds(now)),
+            "result": printable(told),
+            "started": show_ago(now - row.created),
+        },
+        states={"state": SIGNS.get(row.state, "")},
+        order={"ran": row.seconds(now), "started": -row.created, "job": -row.created},
+    )

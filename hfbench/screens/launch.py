@@ -1,0 +1,144 @@
+"""The Launch screen: one form for every action, with the command and the script step it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Static
+
+from hfbench.actions.registry import find
+from hfbench.errors import HfbenchError
+from hfbench.jobs.leases import holder
+from hfbench.models.reference import resolve
+from hfbench.paths import leases_root
+from hfbench.screens.base import BenchScreen
+from hfbench.scripts.format import arguments_of, step_text
+from hfbench.text import printable
+from hfbench.widgets.facts_lines import Fact
+from hfbench.widgets.facts_table import FactsTable
+from hfbench.widgets.form import Form
+from hfbench.widgets.form_state import FormState
+from hfbench.widgets.help import Help
+
+
+class LaunchScreen(BenchScreen):
+    """Fill in what an action needs and start it as a job."""
+
+    help = Help(
+        "Launch",
+        "Fields are checked as you type. `enter` starts the job in a process of its own: it goes on when you leave.\n"
+        "`y` copies the command, `s` the step of a script.",
+    )
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy_command", "copy command", id="launch.copy-command"),
+        Binding("s", "copy_step", "copy script step", id="launch.copy-step"),
+        Binding("L", "lease", "do not wait for device", show=False, id="launch.lease"),
+    ]
+
+    DEFAULT_CSS = """
+    LaunchScreen {
+        & #summary { height: auto; color: $text-muted; padding: 0 0 1 0; }
+        & #stands-for { height: auto; padding: 1 0 0 0; }
+    }
+    """
+
+    def __init__(self, action: str, values: Mapping[str, object] | None = None) -> None:
+        super().__init__()
+        self.spec = find(action)
+        self.state = FormState.of(self.spec, values or {})
+        self.lease = True
+        self.facts: dict[str, Fact] = {}
+
+    def trail(self) -> tuple[str, ...]:
+        """Which action, on which model."""
+        model = self.state.texts.get("model", "").rstrip("/").rpartition("/")[2]
+        return tuple(filter(None, ("Launch", model, self.spec.name)))
+
+    def body(self) -> ComposeResult:
+        """Summary, fields, and what they stand for."""
+        yield Static(f"{self.spec.summary}.", id="summary", markup=False)
+        yield Form(self.state)
+        yield FactsTable(id="stands-for")
+
+    def on_mount(self) -> None:
+        """Begin in the first field that needs something, else on the form itself."""
+        wrong = next(iter(self.state.problems), None)
+        self.set_focus(self.query_one(f"#field-{wrong}" if wrong else Form))
+        self._changed(Form.Changed(self.state))
+
+    @on(Form.Changed)
+    def _changed(self, message: Form.Changed) -> None:
+        self.state = message.state
+        self.show_facts()
+        self.look_up(self.state)
+        self.refresh_frame()
+
+    @on(Form.Submitted)
+    def _submitted(self, message: Form.Submitted) -> None:
+        request = message.state.request
+        if request is None:
+            self.bench.complain("the form cannot be started: a field is wrong")
+            return
+        self.app.pop_screen()
+        self.bench.start_job(request, lease=self.lease)
+
+    def show_facts(self) -> None:
+        """The lines below the form."""
+        facts = [self.facts[name] for name in ("model", "waits", "needs") if name in self.facts]
+        if not self.lease:
+            facts.append(Fact("device", "does not wait until it is free (L waits again)", "warn"))
+        facts.append(Fact("command", self.state.command))
+        self.query_one(FactsTable).show(facts)
+
+    @work(thread=True, exclusive=True, group="look-up", exit_on_error=False)
+    def look_up(self, state: FormState) -> None:
+        """Resolve the model, see whether the device is free and whether this Python has what it takes."""
+        facts: dict[str, Fact] = {}
+        if model := state.values.get("model"):
+            try:
+                facts["model"] = Fact("resolves to", str(resolve(str(model)).folder), "ok")
+            except HfbenchError as error:
+                facts["model"] = Fact("model", str(error), "error")
+        if self.spec.lease and (device := state.values.get(self.spec.lease, self.spec.param(self.spec.lease).default)):
+            if job := _held_by(str(device)):
+                facts["waits"] = Fact("waits for", f"{device}: {job} holds it", "warn")
+        if lacking := self.spec.missing():
+            install = f"; pip install 'hfbench[{self.spec.extra}]'" if self.spec.extra else ""
+            facts["needs"] = Fact("missing", f"{', '.join(lacking)}{install}", "error")
+        self.app.call_from_thread(self._found, state, facts)
+
+    def _found(self, state: FormState, facts: dict[str, Fact]) -> None:
+        if state is self.state and self.is_attached:
+            self.facts = facts
+            self.show_facts()
+
+    async def action_copy_command(self) -> None:
+        """The shell command of this form."""
+        await self.copy(self.state.command)
+
+    async def action_copy_step(self) -> None:
+        """The script step of this form."""
+        request = self.state.request
+        if request is None:
+            self.bench.complain("the form has a wrong field: a step cannot be made of it")
+            return
+        await self.copy(step_text(self.spec.name, arguments_of(self.spec, request)))
+
+    def action_lease(self) -> None:
+        """Wait for the device, or do not."""
+        self.lease = not self.lease
+        self.show_facts()
+
+
+def _held_by(device: str) -> str:
+    from hfbench.gpu.devices import lease_key
+
+    try:
+        return printable(holder(leases_root(), lease_key(device)))
+    except HfbenchError:
+        return ""

@@ -1,0 +1,98 @@
+"""What title line and strip say of the machine: folded from samples and jobs, no widget and no reading here."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hfbench.gpu.reading import known
+from hfbench.jobs.fingerprint import memory_bytes
+from hfbench.jobs.state import State
+from hfbench.units import show_bytes
+from hfbench.widgets.machine_text import GpuLoad, StripState
+
+if TYPE_CHECKING:
+    from hfbench.gpu.telemetry import DeviceReading, GpuSnapshot
+    from hfbench.jobs.history import JobRow
+
+
+@dataclass(frozen=True)
+class MachineState:
+    """Host, GPUs and jobs as the frame shows them."""
+
+    gpus: GpuSnapshot | None = None
+    jobs: tuple[JobRow, ...] | None = None
+    """All jobs, newest first; None until they were looked at."""
+    jobs_trouble: str = ""
+    """Why the jobs cannot be listed."""
+    recording: bool = False
+    stale: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """True once GPUs and jobs were looked at."""
+        return self.gpus is not None and self.jobs is not None
+
+    @property
+    def known_jobs(self) -> tuple[JobRow, ...]:
+        """The jobs known so far."""
+        return self.jobs or ()
+
+    @property
+    def status(self) -> tuple[str, ...]:
+        """The right side of the title line."""
+        running = sum(not row.state.over for row in self.known_jobs)
+        names = [device.name for device in self.gpus.devices] if self.gpus else []
+        cards = f"{len(names)}x {_short(str(names[0]))}" if names else ""
+        told = (
+            "recording" if self.recording else "",
+            socket.gethostname(),
+            cards,
+            f"{running} job{'s' * (running != 1)}" if running else "",
+        )
+        return tuple(filter(None, told))
+
+    @property
+    def strip(self) -> StripState:
+        """The line above the keys."""
+        host = f"cpu {len(os.sched_getaffinity(0))} cores {show_bytes(memory_bytes())}"
+        if self.gpus is None:
+            return StripState(reason="looking for GPUs", host=host, latest=self.latest)
+        return StripState(
+            gpus=tuple(_load(device) for device in self.gpus.devices),
+            reason="" if self.gpus.devices else "no GPU",
+            host=host,
+            latest=self.latest,
+            note=self.stale,
+        )
+
+    @property
+    def latest(self) -> str:
+        """The figure of the newest job that has one."""
+        done = (
+            row.headline for row in self.known_jobs if row.headline and row.state in (State.FINISHED, State.RUNNING)
+        )
+        return next(done, "")
+
+
+def _load(device: DeviceReading) -> GpuLoad:
+    if device.reason:
+        return GpuLoad(device.index, reason=device.reason)
+    used, total = known(device.memory.used), known(device.memory.total)
+    return GpuLoad(
+        index=device.index,
+        name=_short(str(known(device.name) or "GPU")),
+        used=None if used is None else int(used),
+        total=None if total is None else int(total),
+        utilisation=known(device.utilization.gpu),
+        temperature=known(device.temperature),
+        power=known(device.power),
+    )
+
+
+def _short(name: str) -> str:
+    """`H200` for `NVIDIA H200`: the maker says nothing in a strip."""
+    words = [word for word in name.split() if word not in ("NVIDIA", "Tesla", "GeForce")]
+    return " ".join(words[:2]) if words and words[0] in ("RTX", "GTX") else (words[0] if words else name)

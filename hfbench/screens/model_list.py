@@ -1,0 +1,186 @@
+"""Where models are looked for, and how a model reads as a row and as a few lines of detail."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from hfbench.config import ModelsConfig
+from hfbench.errors import HfbenchError
+from hfbench.paths import config_file, demo_model
+from hfbench.screens.model_look import Look
+from hfbench.screens.model_words import heads_text
+from hfbench.screens.recent import read_recent
+from hfbench.text import printable
+from hfbench.units import show_ago, show_bytes, show_count
+from hfbench.widgets.cells import Span, clip, clip_middle, fit, spans_width
+from hfbench.widgets.glyphs import Glyphs, State
+from hfbench.widgets.record_rows import Record
+
+if TYPE_CHECKING:
+    from hfbench.jobs.history import JobRow
+    from hfbench.models.catalog import ModelEntry
+
+# What lists models is imported by the functions that list, in a thread: the first frame does not wait for it.
+
+Source = Literal["local", "cache", "recent"]
+
+SOURCES: dict[Source, str] = {"local": "Local", "cache": "HF cache", "recent": "Recent"}
+STATES: dict[str, State] = {"ok": "ok", "!": "warn", "x": "error"}
+SHORT_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+WORDS: dict[str, str] = {"ok": "", "!": "warning", "x": "error"}
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The models of one source, and what kept others from being listed."""
+
+    entries: tuple[ModelEntry, ...]
+    trouble: str = ""
+
+
+def list_source(source: Source, config: ModelsConfig, used: Sequence[str] = ()) -> Listing:
+    """The models of a source, not yet looked at; `used` are models of jobs, for the recent ones."""
+    from hfbench.models.catalog import list_cache, list_local
+
+    if source == "cache":
+        return Listing(tuple(list_cache(_cache_dir(config))))
+    if source == "recent":
+        references = dict.fromkeys([*read_recent(), *used])
+        found = {entry.folder: entry for entry in map(_recent, references) if entry is not None}
+        return Listing(tuple(found.values()))
+    roots = [Path(root).expanduser() for root in config.roots]
+    missing = [str(root) for root in roots if not root.is_dir()]
+    trouble = f"models.roots names no folder: {', '.join(missing)}" if missing else ""
+    return Listing(tuple(list_local([*roots, *_current_folder(), demo_model().parent])), trouble)
+
+
+def empty_lines(source: Source, config: ModelsConfig) -> tuple[str, str]:
+    """Why a source is empty, and what fills it."""
+    from hfbench.models.reference import cache_folder
+
+    if source == "cache":
+        return f"no models in {_cache_dir(config) or cache_folder()}", "hf download ORG/NAME fetches one"
+    if source == "recent":
+        return "no model was opened yet", "enter opens one, and it is remembered here"
+    return (
+        "no models here",
+        f"hfbench demo makes a small one; or name your folders in {config_file()}: [models] roots = [...]",
+    )
+
+
+def record_of(look: Look) -> Record:
+    """A model as a row of the list."""
+    entry = look.entry
+    state = STATES.get(entry.state, "muted")
+    return Record(
+        str(entry.folder),
+        {
+            "name": entry.name,
+            "type": entry.type or "",
+            "params": show_count(entry.parameters) if entry.parameters is not None else "",
+            "size": show_bytes(entry.bytes),
+            "state": f"{entry.state} {WORDS.get(entry.state, '')}".strip() if entry.state else "...",
+            "finding": entry.problem,
+        },
+        states={"state": state, "finding": "muted"},
+        order={"params": entry.parameters, "size": entry.bytes},
+    )
+
+
+def detail_lines(look: Look, jobs: Iterable[JobRow], width: int, glyphs: Glyphs) -> list[list[Span]]:
+    """Name and shape, state, last job, path: four lines of at most `width` cells."""
+    entry = look.entry
+    state = STATES.get(entry.state, "muted")
+    name = clip_middle(printable(entry.name), max(8, width // 2), ellipsis=glyphs.ellipsis)
+    told = shape_of(look, glyphs)
+    sentence = entry.problem or ("nothing wrong was found" if entry.state else "not looked at yet")
+    return [
+        _line([(name, "title"), ("   ", ""), (told, "")], width, glyphs),
+        _line([(f"{entry.state}: " if entry.state else "", state), (printable(sentence), "")], width, glyphs),
+        _line([(last_job(entry, jobs), "muted")], width, glyphs),
+        [(clip_middle(printable(str(entry.folder)), width, ellipsis=glyphs.ellipsis), "muted")],
+    ]
+
+
+def shape_of(look: Look, glyphs: Glyphs) -> str:
+    """`LlamaForCausalLM · 30 layers · 9/3 heads · 8,192 context · bf16 · tied`."""
+    config = look.config
+    if config is None:
+        return ""
+    parts = (
+        config.architectures[0] if config.architectures else config.model_type or "",
+        f"{config.layers} layers" if config.layers is not None else "",
+        heads_text(config),
+        f"{config.context:,} context" if config.context is not None else "",
+        SHORT_DTYPES.get(config.dtype or "", config.dtype or ""),
+        config.quantization or "",
+        "tied" if config.tied else "",
+    )
+    return printable(f" {glyphs.dot} ".join(filter(None, parts)))
+
+
+def last_job(entry: ModelEntry, jobs: Iterable[JobRow]) -> str:
+    """`last: bench.generate 2 h ago  tpot 8.1 ms`, of the newest job on this model."""
+    for job in jobs:
+        if is_of(job.model, entry):
+            told = job.headline or str(job.state)
+            return printable(f"last: {job.action} {show_ago(time.time() - job.created)}  {told}")
+    return "last: no job yet; b measures it"
+
+
+def is_of(model: str, entry: ModelEntry) -> bool:
+    """True when a job's reference means the entry; compared as text, nothing is looked up."""
+    return bool(model) and (model == entry.reference or _same_path(model, entry.folder))
+
+
+def _same_path(model: str, folder: Path) -> bool:
+    try:
+        return Path(model).expanduser().absolute() == folder.absolute()
+    except (OSError, RuntimeError, ValueError):  # ~nobody, or the current folder is gone
+        return False
+
+
+def _recent(reference: str) -> ModelEntry | None:
+    """The entry of a reference; one that leads nowhere any more says so, if it ever was a path or a repository."""
+    from hfbench.models.catalog import is_model, list_local
+    from hfbench.models.reference import resolve
+
+    try:
+        location = resolve(reference)
+    except HfbenchError as error:
+        name = reference.rstrip("/").rpartition("/")[2] or reference
+        return _unusable(name, Path(reference), reference, error.found)
+    if not is_model(location.folder):
+        return _unusable(location.name, location.folder, reference, "no configuration and no weights in this folder")
+    [entry] = list_local([location.folder])
+    return replace(entry, name=location.name, source=location.source, reference=reference)
+
+
+def _unusable(name: str, folder: Path, reference: str, problem: str) -> ModelEntry:
+    from hfbench.models.catalog import ModelEntry
+
+    return ModelEntry(
+        name=name, folder=folder, source="local", bytes=0, state="x", problem=problem, reference=reference
+    )
+
+
+def _cache_dir(config: ModelsConfig) -> Path | None:
+    return Path(config.cache).expanduser() if config.cache else None
+
+
+def _current_folder() -> list[Path]:
+    try:
+        return [Path.cwd()]
+    except OSError:
+        return []  # the folder hfbench was started in is gone
+
+
+def _line(spans: list[Span], width: int, glyphs: Glyphs) -> list[Span]:
+    """The spans, the last of them cut where the line ends."""
+    *head, (text, style) = spans
+    room = max(0, width - spans_width(head))
+    return [*head, (clip(text, room, ellipsis=glyphs.ellipsis) if room else fit("", 0), style)]

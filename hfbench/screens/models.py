@@ -1,0 +1,280 @@
+"""The Models screen: what is on this machine, and what each of them is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+
+from hfbench.errors import HfbenchError
+from hfbench.screens.background import Background, Stopped
+from hfbench.screens.base import BenchScreen
+from hfbench.screens.model_details import ModelDetails
+from hfbench.screens.model_list import (
+    SOURCES,
+    Listing,
+    Source,
+    empty_lines,
+    list_source,
+    record_of,
+)
+from hfbench.screens.model_look import Look, look_at
+from hfbench.widgets.filter_bar import FilterBar
+from hfbench.widgets.help import Help
+from hfbench.widgets.notice import Notice
+from hfbench.widgets.record_columns import Column
+from hfbench.widgets.record_rows import Record
+from hfbench.widgets.record_table import RecordTable
+
+EVERY = 0.1
+"""Seconds between two repaints of the list while models are looked at."""
+
+COLUMNS = (
+    Column("name", "Name", flexible=True, min=14, max=48, middle=True),
+    Column("type", "Type", priority=1, flexible=True, min=6, max=14),
+    Column("params", "Params", align="right", priority=2),
+    Column("size", "Size", align="right"),
+    Column("state", "State", min=9),
+    Column("finding", "Finding", priority=3, flexible=True, min=16, max=60),
+)
+SOURCE_COLUMNS = (Column("source", "Sources"), Column("count", "", align="right", min=4))
+
+
+@dataclass
+class Listed(Message):
+    """The models of one source."""
+
+    source: Source
+    listing: Listing
+
+
+@dataclass
+class Looked(Message):
+    """Models that were looked at, by folder; `over` with the last of a source."""
+
+    looks: dict[str, Look]
+    over: bool = False
+
+
+@dataclass
+class LookingFailed(Message):
+    """The thread that lists or looks met an error."""
+
+    error: HfbenchError
+
+
+class ModelsScreen(BenchScreen):
+    """Models by where they come from; looked at one after the other while the list is used."""
+
+    help = Help(
+        "Models",
+        "At the left where models come from, `tab` moves between there and the list. `enter` opens a model,\n"
+        "`b` measures it, `a` lists everything that can be done, `R` looks at the disk again.\n"
+        "State is what the headers of the weights and the configuration tell: ok, ! for a warning, x for an error.",
+    )
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("b", "bench", "bench", id="models.bench"),
+        Binding("a", "actions", "actions", id="models.actions"),
+        Binding("slash", "filter", "filter", id="screen.filter"),
+        Binding("y", "copy_path", "copy path", id="models.copy"),
+        Binding("R", "scan", "rescan", id="models.rescan"),
+    ]
+
+    DEFAULT_CSS = """
+    ModelsScreen {
+        & #lists { height: 1fr; }
+        & #sources { width: 18; margin-right: 2; }
+        & #found { width: 1fr; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listings: dict[Source, Listing] = {}
+        self.looks: dict[str, Look] = {}
+        self.source: Source = "local"
+        self.looking = True
+        self._listing, self._looking = Background(self, LookingFailed), Background(self, LookingFailed)
+
+    @property
+    def models(self) -> RecordTable:
+        """The list."""
+        return self.query_one("#models", RecordTable)
+
+    @property
+    def current(self) -> Look | None:
+        """The model under the cursor."""
+        key = self.models.current
+        entries = self.listings[self.source].entries if self.source in self.listings else ()
+        entry = next((each for each in entries if str(each.folder) == key), None)
+        return None if entry is None else self.looks.get(str(entry.folder), Look(entry=entry))
+
+    @property
+    def chosen_model(self) -> str:
+        """What the palette fills into an action's form."""
+        look = self.current if self.is_mounted else None
+        return look.entry.reference if look else ""
+
+    @property
+    def at_rest(self) -> bool:
+        """Everything is listed, and what is shown was looked at."""
+        return super().at_rest and len(self.listings) == len(SOURCES) and not self.looking
+
+    def trail(self) -> tuple[str, ...]:
+        """The outermost place."""
+        return ("Models",)
+
+    def body(self) -> ComposeResult:
+        """Sources beside models, and below them the one under the cursor."""
+        with Horizontal(id="lists"):
+            yield RecordTable(SOURCE_COLUMNS, id="sources")
+            with Vertical(id="found"):
+                yield FilterBar()
+                yield RecordTable(COLUMNS, id="models", empty="looking ...")
+        yield Notice(id="trouble")
+        yield Notice(id="empty")
+        yield ModelDetails()
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        sources = self.query_one("#sources", RecordTable)
+        sources.help = Help("Sources", "Folders named in the configuration and the current one; the cache; recent.")
+        self._show_sources()
+        self.set_focus(self.models)
+        self.call_after_refresh(self.action_scan)
+
+    def on_unmount(self) -> None:
+        """Nobody looks any more."""
+        self._listing.stop()
+        self._looking.stop()
+
+    def machine_changed(self) -> None:
+        """Jobs changed: the details may name another."""
+        super().machine_changed()
+        self._show_details()
+
+    # -- reading --------------------------------------------------------------
+
+    def action_scan(self) -> None:
+        """List all sources anew; what was looked at is looked at again."""
+        config, jobs = self.bench.config.models, self.bench.machine.known_jobs
+        used = [job.model for job in jobs if job.model]
+        self.looking = True
+
+        def listing(stopped: Stopped, post: Callable[[Message], None]) -> None:
+            for source in SOURCES:
+                if not stopped():
+                    post(Listed(source, list_source(source, config, used)))
+
+        self.looks = {}
+        self._listing.start(listing)
+
+    def _look_at(self, source: Source) -> None:
+        """Look at the models of a source one after the other; a source left is not looked at further."""
+        listing = self.listings.get(source)
+        waiting = [entry for entry in listing.entries if str(entry.folder) not in self.looks] if listing else []
+        self.looking = bool(waiting) or listing is None
+
+        def looking(stopped: Stopped, post: Callable[[Message], None]) -> None:
+            fresh: dict[str, Look] = {}
+            posted = monotonic()
+            for entry in waiting:
+                if stopped():
+                    return
+                fresh[str(entry.folder)] = look_at(entry)
+                if monotonic() - posted >= EVERY:
+                    post(Looked(fresh))
+                    fresh, posted = {}, monotonic()
+            post(Looked(fresh, over=True))
+
+        if waiting:
+            self._looking.start(looking)
+
+    @on(Listed)
+    def _listed(self, message: Listed) -> None:
+        self.listings[message.source] = message.listing
+        self._show_sources()
+        if message.source == self.source:
+            self._show_models()
+            self._look_at(self.source)
+
+    @on(Looked)
+    def _looked(self, message: Looked) -> None:
+        self.looks.update(message.looks)
+        self.looking = not message.over
+        self._show_models()
+
+    @on(LookingFailed)
+    def _failed(self, message: LookingFailed) -> None:
+        self.looking = False
+        self.listings = {source: Listing(()) for source in SOURCES} | self.listings
+        self.query_one("#trouble", Notice).show_error(message.error)
+
+    # -- painting -------------------------------------------------------------
+
+    def _show_sources(self) -> None:
+        counts = {source: f"{len(listing.entries):,}" for source, listing in self.listings.items()}
+        records = [Record(key, {"source": title, "count": counts.get(key, "...")}) for key, title in SOURCES.items()]
+        self.query_one("#sources", RecordTable).show(records)
+
+    def _show_models(self) -> None:
+        listing = self.listings.get(self.source, Listing(()))
+        known = self.source in self.listings
+        looks = [self.looks.get(str(entry.folder), Look(entry=entry)) for entry in listing.entries]
+        self.models.empty = "no models" if known else "looking ..."
+        self.models.show([record_of(look) for look in looks])
+        trouble, empty = self.query_one("#trouble", Notice), self.query_one("#empty", Notice)
+        trouble.show(listing.trouble, state="warn") if listing.trouble else trouble.clear()
+        if known and not listing.entries:
+            found, remedy = empty_lines(self.source, self.bench.config.models)
+            empty.show(found, remedy=remedy, state="muted")
+        else:
+            empty.clear()
+        self._show_details()
+
+    def _show_details(self) -> None:
+        self.query_one(ModelDetails).show(self.current, self.bench.machine.known_jobs)
+
+    @on(RecordTable.Highlighted)
+    def _highlighted(self, message: RecordTable.Highlighted) -> None:
+        if message.table is self.models:
+            self._show_details()
+        elif message.key in SOURCES and message.key != self.source:
+            self.source = message.key
+            self._show_models()
+            self._look_at(self.source)
+
+    @on(FilterBar.Changed)
+    def _filter(self, message: FilterBar.Changed) -> None:
+        self.models.filter = message.text
+
+    # -- keys -----------------------------------------------------------------
+
+    @on(RecordTable.Chosen)
+    def _chosen(self, message: RecordTable.Chosen) -> None:
+        if message.table is not self.models:
+            self.set_focus(self.models)
+        elif look := self.current:
+            self.bench.open_model(look.entry.reference)
+
+    def action_bench(self) -> None:
+        """The form of bench.generate, filled with the model under the cursor if there is one."""
+        values = {"model": self.chosen_model} if self.chosen_model else {}
+        self.bench.open_form("bench.generate", values)
+
+    def action_actions(self) -> None:
+        """The palette."""
+        self.app.action_command_palette()
+
+    async def action_copy_path(self) -> None:
+        """The path of the model under the cursor."""
+        if look := self.current:
+            await self.copy(str(look.entry.folder.absolute()))

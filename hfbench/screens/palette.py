@@ -1,0 +1,49 @@
+"""The command palette: every action and every screen by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+
+from hfbench.actions.registry import actions
+
+if TYPE_CHECKING:
+    from hfbench.app import Workbench
+
+
+class Palette(Provider):
+    """Actions open their form, filled with the model in view."""
+
+    @property
+    def bench(self) -> Workbench:
+        """The application, by its own type."""
+        return cast("Workbench", self.app)
+
+    def entries(self) -> Iterator[tuple[str, str, partial[None]]]:
+        """Name, what it does, and the deed."""
+        model = getattr(self.screen, "chosen_model", "")
+        for spec in actions().values():
+            fields = {param.name for param in spec.params}
+            values = {"model": model} if model and "model" in fields else {}
+            yield spec.name, spec.summary, partial(self._launch, spec.name, values)
+        for name in ("models", "jobs", "gpus"):
+            yield name, f"Go to the {name} screen", partial(self.bench.action_go, name)
+
+    async def discover(self) -> Hits:
+        """All of them, before anything is typed."""
+        for name, summary, deed in self.entries():
+            yield DiscoveryHit(name, deed, help=summary)
+
+    async def search(self, query: str) -> Hits:
+        """Those whose name or summary match."""
+        matcher = self.matcher(query)
+        for name, summary, deed in self.entries():
+            score = max(matcher.match(name), matcher.match(summary) * 0.8)
+            if score > 0:
+                yield Hit(score, matcher.highlight(name), deed, help=summary)
+
+    def _launch(self, name: str, values: dict[str, object]) -> None:
+        self.bench.open_form(name, values)

@@ -1,0 +1,122 @@
+"""The Jobs screen: jobs of every state, filtered, opened, cancelled and deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hfbench.jobs.directory import JobDirectory
+from hfbench.jobs.events import Failed, Finished, Metric, Running, Started
+from hfbench.jobs.launch import JobRequest, launch
+from hfbench.jobs.snapshot import State, read_job
+from hfbench.paths import jobs_root
+from hfbench.screens.confirm import Confirm
+from hfbench.screens.job import JobScreen
+from hfbench.screens.jobs import JobsScreen
+from hfbench.widgets.filter_bar import FilterBar
+from hfbench.widgets.record_table import RecordTable
+from job_folders import make_job
+
+SIZES = [(80, 24), (120, 40)]
+
+
+def three_jobs() -> None:
+    root = jobs_root()
+    started = [Started(at=1.0, pid=1, ticks=1, host="x"), Running(at=2.0, device="cpu")]
+    make_job(root, "aaaaaa", "toy.count", {"model": "models/one"}, [*started, Finished(at=9.0, seconds=7)], result={})
+    error = {"found": "the toy is broken", "where": "toy", "remedy": "buy another", "exit": 1}
+    make_job(root, "bbbbbb", "toy.fail", {}, [*started, Failed(at=3.0, error=error)], age=30)
+    make_job(
+        root, "cccccc", "toy.count", {"model": "m/two"}, [*started, Metric(at=3.0, name="tpot", value=1, unit="s")]
+    )
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_every_job_shows_id_state_and_times_at_any_supported_width(
+    bench: Any, until: Any, picture: Any, size: tuple[int, int], toy_actions: Path
+) -> None:
+    three_jobs()
+    async with bench(watch=True).run_test(size=size) as pilot:
+        await pilot.press("2")
+        await until(pilot, lambda: pilot.app.screen.query_one(RecordTable).total == 3)
+        text = "\n".join(picture(pilot))
+    for word in ("aaaaaa", "finished", "bbbbbb", "failed", "cccccc", "died", "Ran"):
+        assert word in text
+
+
+async def test_an_empty_list_says_what_to_press(bench: Any, until: Any, picture: Any) -> None:
+    async with bench(watch=True).run_test(size=(80, 24)) as pilot:
+        await pilot.press("2")
+        await until(pilot, lambda: "no jobs yet: 1 goes to the models" in "\n".join(picture(pilot)))
+
+
+async def test_the_filter_narrows_and_escape_gives_all_rows_back(bench: Any, until: Any, toy_actions: Path) -> None:
+    three_jobs()
+    async with bench(watch=True).run_test(size=(80, 24)) as pilot:
+        await pilot.press("2")
+        table = pilot.app.screen.query_one(RecordTable)
+        await until(pilot, lambda: table.total == 3)
+        await pilot.press("slash", *"fail")
+        await until(pilot, lambda: table.shown == 1)
+        await pilot.press("escape")
+        await until(pilot, lambda: table.shown == 3)
+        assert not pilot.app.screen.query_one(FilterBar).display
+
+
+async def test_enter_opens_the_job_and_escape_comes_back(bench: Any, until: Any, toy_actions: Path) -> None:
+    three_jobs()
+    async with bench(watch=True).run_test(size=(80, 24)) as pilot:
+        await pilot.press("2")
+        await until(pilot, lambda: pilot.app.screen.query_one(RecordTable).total == 3)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, JobScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, JobsScreen))
+
+
+async def test_cancel_asks_and_only_y_stops_the_job(bench: Any, until: Any, toy_actions: Path) -> None:
+    job = launch(jobs_root(), JobRequest(action="toy.count", params={"to": 5000}))
+    async with bench(watch=True).run_test(size=(80, 24)) as pilot:
+        await pilot.press("2")
+        await until(pilot, lambda: pilot.app.screen.query_one(RecordTable).total == 1)
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(pilot.app.screen, JobsScreen))
+        assert not read_job(job).state.over
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+        await pilot.press("y")
+        await until(pilot, lambda: read_job(job).state is State.CANCELLED)
+
+
+async def test_deleting_a_finished_job_removes_its_folder(bench: Any, until: Any, toy_actions: Path) -> None:
+    three_jobs()
+    async with bench(watch=True).run_test(size=(80, 24)) as pilot:
+        await pilot.press("2")
+        table = pilot.app.screen.query_one(RecordTable)
+        await until(pilot, lambda: table.total == 3)
+        gone = JobDirectory(jobs_root() / str(table.current))
+        await pilot.press("D", "y")
+        await until(pilot, lambda: table.total == 2)
+        assert not gone.path.exists()
+
+
+async def test_two_workbenches_on_one_folder_see_the_same_jobs(bench: Any, until: Any, toy_actions: Path) -> None:
+    async with bench(watch=True).run_test() as one, bench(watch=True).run_test() as two:
+        await one.press("2")
+        await two.press("2")
+        launch(jobs_root(), JobRequest(action="toy.count", params={"to": 3}))
+        for pilot in (one, two):
+            await until(pilot, lambda pilot=pilot: pilot.app.screen.query_one(RecordTable).total == 1)
+            await until(pilot, lambda pilot=pilot: pilot.app.machine.known_jobs[0].state is State.FINISHED)
+
+
+async def test_an_unreadable_jobs_folder_is_one_sentence(bench: Any, until: Any, picture: Any, home: Path) -> None:
+    home.mkdir(parents=True)
+    (home / "jobs").write_text("a file in the way")
+    async with bench(watch=True).run_test(size=(80, 24)) as pilot:
+        await pilot.press("2")
+        await until(pilot, lambda: "the jobs folder cannot be read" in " ".join(" ".join(picture(pilot)).split()))

@@ -1,0 +1,125 @@
+"""The Launch screen: the form of any action, its validation, and what it stands for."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hfbench.actions.registry import find
+from hfbench.commands.perform import parser_for
+from hfbench.jobs.directory import JobDirectory, job_ids
+from hfbench.jobs.follow import wait_until
+from hfbench.jobs.snapshot import State
+from hfbench.paths import jobs_root
+from hfbench.screens.job import JobScreen
+from hfbench.screens.launch import LaunchScreen
+from hfbench.scripts.format import arguments_of, step_text
+from hfbench.widgets.form import FieldInput, Form
+from hfbench.widgets.form_state import FormState, next_choice
+
+
+async def test_enter_starts_the_job_and_opens_its_page(bench: Any, until: Any, toy_actions: Path) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        pilot.app.push_screen(LaunchScreen("toy.count", {"to": 2}))
+        await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and pilot.app.screen.focused)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, JobScreen))
+    (job,) = job_ids(jobs_root())
+    snapshot = wait_until(JobDirectory(jobs_root() / job), lambda s: s.state.over, timeout=30)
+    assert (snapshot.state, snapshot.params["to"]) == (State.FINISHED, 2)
+
+
+async def test_a_wrong_value_is_named_as_it_is_typed_and_nothing_starts(
+    bench: Any, until: Any, picture: Any, toy_actions: Path
+) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        pilot.app.push_screen(LaunchScreen("toy.count"))
+        await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and pilot.app.screen.focused)
+        field = pilot.app.screen.query_one("#field-to", FieldInput)
+        field.value = "0"
+        await until(pilot, lambda: "0 is below the least value 1" in "\n".join(picture(pilot)))
+        await pilot.press("enter")
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, LaunchScreen)
+        assert pilot.app.screen.focused is field
+    assert job_ids(jobs_root()) == []
+
+
+async def test_the_form_shows_the_command_and_it_changes_with_the_fields(
+    bench: Any, until: Any, picture: Any, toy_actions: Path
+) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        pilot.app.push_screen(LaunchScreen("toy.count"))
+        await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and pilot.app.screen.focused)
+        pilot.app.screen.query_one("#field-to", FieldInput).value = "7"
+        await until(pilot, lambda: "hfbench toy count --to 7" in "\n".join(picture(pilot)))
+
+
+async def test_space_walks_through_choices(bench: Any, until: Any) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        pilot.app.push_screen(LaunchScreen("bench.generate", {"model": "x"}))
+        await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and pilot.app.screen.focused)
+        field = pilot.app.screen.query_one("#field-dtype", FieldInput)
+        field.focus()
+        await pilot.press("space")
+        await until(pilot, lambda: field.value == "bf16")
+
+
+async def test_a_model_that_is_not_there_is_told_before_the_start(bench: Any, until: Any, picture: Any) -> None:
+    async with bench().run_test(size=(120, 40)) as pilot:
+        pilot.app.push_screen(LaunchScreen("bench.generate", {"model": "./nowhere"}))
+        await until(pilot, lambda: "there is no such folder" in "\n".join(picture(pilot)))
+
+
+async def test_escape_leaves_the_fields_first_and_the_form_second(bench: Any, until: Any, toy_actions: Path) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        pilot.app.push_screen(LaunchScreen("toy.count"))
+        await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and pilot.app.screen.focused)
+        await pilot.press("down")
+        assert isinstance(pilot.app.screen.focused, FieldInput)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen.focused, Form))
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, LaunchScreen))
+
+
+async def test_what_is_started_while_recording_becomes_a_step(bench: Any, until: Any, toy_actions: Path) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        await pilot.press("r")
+        pilot.app.push_screen(LaunchScreen("toy.count", {"to": 2}))
+        await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and pilot.app.screen.focused)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, JobScreen))
+        assert "- toy.count: {to: 2, save_as: count}" in pilot.app.recorder.text()
+
+
+@given(
+    batch=st.integers(1, 64),
+    dtype=st.sampled_from(["auto", "bf16", "fp16", "fp32"]),
+    text=st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20),
+    ci=st.floats(0.0001, 1),
+)
+def test_the_command_of_a_form_reads_back_to_the_same_request(batch: int, dtype: str, text: str, ci: float) -> None:
+    spec = find("bench.generate")
+    values = {"model": "some/model", "batch": batch, "dtype": dtype, "prompt_text": text, "ci": ci}
+    request = FormState.of(spec, values).request
+    if text.strip() != text or text in ("none", "None"):
+        return  # an edge of spaces is not kept by a one-line field
+    assert request is not None
+    words = shlex.split(FormState.of(spec, values).command)[3:]
+    told = vars(parser_for(spec).parse_args(words))
+    again = spec.build({p.name: p.parse(told[p.name]) for p in spec.params if told[p.name] is not None})
+    assert again == request
+    assert step_text(spec.name, arguments_of(spec, request)).startswith("- bench.generate:")
+
+
+def test_choices_go_round_and_other_fields_have_none() -> None:
+    spec = find("bench.generate")
+    assert next_choice(spec.param("attention"), "sdpa") == "eager"
+    assert next_choice(spec.param("attention"), "eager") == "sdpa"
+    assert next_choice(spec.param("attention"), "nonsense") == "sdpa"
+    assert next_choice(spec.param("batch"), "1") is None
