@@ -7,8 +7,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+import pytest_textual_snapshot
 
 TOYS = Path(__file__).parent / "toys"
 
@@ -28,15 +30,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def toy_actions(monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with toy actions, known to this process and to every process it starts."""
-    from hfbench.actions import registry
+    from hfbench.actions.registry import ACTIONS_PATH
 
-    monkeypatch.setenv(registry.ACTIONS_PATH, str(TOYS))
-    registry.actions.cache_clear()
-    yield TOYS
-    registry.actions.cache_clear()
-    import hfbench.actions as package
-
-    package.__path__[:] = [each for each in package.__path__ if each != str(TOYS)]
+    monkeypatch.setenv(ACTIONS_PATH, str(TOYS))
+    return TOYS
 
 
 @pytest.fixture
@@ -53,3 +50,11 @@ def hfbench(home: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 def command(words: Sequence[str | Path]) -> list[str]:
     """The command line of `hfbench` with the Python of the tests."""
     return [sys.executable, "-m", "hfbench", *map(str, words)]
+
+
+def pictures_folder(cls: type, *, test_location: Any) -> str:
+    """Golden screens live in snapshots/, one folder a test module."""
+    return str(Path(__file__).parents[1] / "snapshots" / Path(str(test_location.filepath)).stem)
+
+
+pytest_textual_snapshot.SVGImageExtension.dirname = classmethod(pictures_folder)  # type: ignore[assignment]

@@ -43,7 +43,7 @@ def active_keys(screen: Screen[object]) -> list[ActiveKey]:
         if key not in entry[0]:
             entry[0].append(key)
     return [
-        ActiveKey(tuple(sorted(keys, key="enter".__ne__)), printable(binding.description), where, binding.show)
+        ActiveKey(tuple(sorted(keys, key="enter".__ne__)), _label(binding), where, binding.show)
         for keys, binding, where in found.values()
     ]
 
@@ -51,6 +51,12 @@ def active_keys(screen: Screen[object]) -> list[ActiveKey]:
 def key_text(app: App[object], binding: Binding) -> str:
     """A key as people write it: `esc`, `pgdn`, `ctrl+s`, `?`."""
     return WORDS.get(binding.key) or app.get_key_display(binding)
+
+
+def _label(binding: Binding) -> str:
+    """The description as our own labels are written; Textual's begin with capitals."""
+    text = printable(binding.description)
+    return text.lower() if text.istitle() or text[1:].islower() else text
 
 
 def _place(node: object) -> str:

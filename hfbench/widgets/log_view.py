@@ -35,12 +35,12 @@ class LogView(ScrollView, can_focus=True, inherit_bindings=False):
     DEFAULT_CSS = "LogView { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; " + STYLE_CSS + "}"
 
     BINDINGS = [
-        Binding("up,k", "scroll_by(-1)", "Up", show=False),
-        Binding("down,j", "scroll_by(1)", "Down", show=False),
-        Binding("pageup", "scroll_pages(-1)", "Page up", show=False),
-        Binding("pagedown", "scroll_pages(1)", "Page down", show=False),
-        Binding("home", "first", "First", show=False),
-        Binding("end", "last", "Follow", show=False),
+        Binding("up,k", "scroll_by(-1)", "up", show=False),
+        Binding("down,j", "scroll_by(1)", "down", show=False),
+        Binding("pageup", "scroll_pages(-1)", "page up", show=False),
+        Binding("pagedown", "scroll_pages(1)", "page down", show=False),
+        Binding("home", "first", "first", show=False),
+        Binding("end", "last", "follow", show=False),
     ]
 
     def __init__(self, *, limit: int = 10_000, empty: str = "no output yet", id: str | None = None) -> None:

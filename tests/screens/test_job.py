@@ -130,8 +130,9 @@ async def test_a_waiting_job_names_the_one_it_waits_for(
 
 
 async def test_a_result_of_a_newer_version_is_shown_field_by_field(bench: Any, until: Any, picture: Any) -> None:
-    from hfbench.jobs.events import Finished, Running, Started
     from job_folders import make_job
+
+    from hfbench.jobs.events import Finished, Running, Started
 
     events = [Started(at=1, pid=1, ticks=1, host="x"), Running(at=2), Finished(at=3, seconds=1)]
     job = make_job(jobs_root(), "abcdef", "bench.generate", {"model": "m"}, events, result={"brand_new": 7})

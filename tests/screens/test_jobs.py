@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from job_folders import make_job
 
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.events import Failed, Finished, Metric, Running, Started
@@ -17,7 +18,6 @@ from hfbench.screens.job import JobScreen
 from hfbench.screens.jobs import JobsScreen
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.record_table import RecordTable
-from job_folders import make_job
 
 SIZES = [(80, 24), (120, 40)]
 
