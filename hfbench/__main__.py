@@ -5,28 +5,60 @@ from __future__ import annotations
 import os
 import sys
 
-from hfbench.errors import HfbenchError
+from hfbench.errors import HfbenchError, Interrupted, foreseen
 from hfbench.exits import Exit, complain
+
+DEBUG = "HFBENCH_DEBUG"
+"""Environment variable: show the traceback of what hfbench did not foresee."""
 
 
 def main() -> int:
     """Run the command line; never a traceback for anything a user can cause."""
+    try:
+        return _run(sys.argv[1:])
+    except BrokenPipeError:
+        _mute_stdout()  # the reader of our output has seen enough
+        return Exit.OK
+
+
+def _run(words: list[str]) -> int:
     from hfbench import cli
 
+    if sys.stdout is not None:
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        code = cli.main(sys.argv[1:])
-        sys.stdout.flush()
-    except HfbenchError as error:
-        complain(error)
-        return int(error.exit)
-    except KeyboardInterrupt:
-        complain("interrupted")
-        return Exit.INTERRUPTED
+        code = cli.main(words)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output is gone. Point stdout away, so that the flush at exit stays quiet too.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.OK
+        raise
+    except KeyboardInterrupt:
+        return _failed(Interrupted("interrupted"), words)
+    except Exception as error:
+        if os.environ.get(DEBUG) and not isinstance(error, HfbenchError):
+            raise
+        return _failed(foreseen(error, traceback=f"{DEBUG}=1 shows the traceback"), words)
     return code
+
+
+def _failed(error: HfbenchError, words: list[str]) -> int:
+    """Say what is wrong on stderr, and as an object on stdout when JSON was asked for."""
+    try:
+        if "--json" in words:
+            import json
+
+            sys.stdout.write(json.dumps({"error": error.parts()}) + "\n")
+            sys.stdout.flush()
+    except (OSError, AttributeError):  # AttributeError: stdout was closed before we began
+        _mute_stdout()
+    complain(error)
+    return int(error.exit)
+
+
+def _mute_stdout() -> None:
+    """Point stdout away, so that the flush at exit stays quiet too."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

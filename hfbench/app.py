@@ -164,10 +164,10 @@ class Workbench(TypeAhead):
         self._see(replace(self.machine, jobs=message.rows, jobs_trouble=message.trouble))
 
     def _see(self, machine: MachineState) -> None:
-        """Take a new picture of the machine and let every screen show it."""
+        """Take a new picture of the machine and let the screen in front show it; the others do when they return."""
         self.machine = machine
         for screen in self.screen_stack:
-            if isinstance(screen, BenchScreen) and screen.is_mounted:
+            if isinstance(screen, BenchScreen) and screen.is_mounted and screen.in_front:
                 screen.machine_changed()
 
     # -- keys -----------------------------------------------------------------

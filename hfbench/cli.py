@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
 
 import hfbench
-from hfbench.actions.registry import actions
+from hfbench.commands.parser import Parser
 from hfbench.errors import UsageError
 from hfbench.exits import Exit
 from hfbench.text import nearest
@@ -20,6 +19,15 @@ COMMANDS = {
     "docs": "write, check or print the generated pages",
 }
 """Housekeeping commands, one a file in `commands/`; all other commands are actions."""
+EXITS = [
+    ("0", "fine"),
+    ("1", "the thing asked about is wrong, or an expectation failed"),
+    ("2", "usage: nothing was run"),
+    ("3", "a step of a script failed or took too long"),
+    ("4", "something is missing on this machine: a GPU, a package, a tool"),
+    ("130, 143", "interrupted"),
+]
+WIDTH = 80
 
 
 def main(words: Sequence[str]) -> int:
@@ -35,89 +43,117 @@ def main(words: Sequence[str]) -> int:
 
 def _action(words: Sequence[str]) -> int | None:
     """Run the action that the first words name; None when they name none."""
-    from hfbench.commands import perform
+    from hfbench.commands.known import summaries  # `hfbench --version` needs none of it
 
-    known = actions()
+    known = summaries()
     for length in (2, 1):
         name = ".".join(words[:length])
         if len(words) >= length and name in known:
-            return perform.main(known[name], words[length:])
-    group = [spec for spec in known.values() if spec.name.startswith(f"{words[0]}.")]
+            from hfbench.actions.registry import find
+            from hfbench.commands import perform
+
+            return perform.main(find(name), words[length:])
+    group = {name: summary for name, summary in known.items() if name.startswith(f"{words[0]}.")}
     if not group:
         return None
     rest = [word for word in words[1:] if not word.startswith("-")]
     if rest:
-        near = nearest(rest[0], [spec.name.partition(".")[2] for spec in group])
+        near = nearest(rest[0], [name.partition(".")[2] for name in group])
         hint = f"did you mean 'hfbench {words[0]} {near}'?" if near else f"hfbench {words[0]} --help lists them"
         raise UsageError(f"unknown command '{words[0]} {rest[0]}'", remedy=hint)
     asked = bool(set(words[1:]) & {"-h", "--help"})
     print(f"usage: hfbench {words[0]} COMMAND ...\n")
-    print(*_two_columns([(spec.name.replace(".", " "), spec.summary) for spec in group]), sep="\n")
+    print(*_two_columns(_commands(group)), sep="\n")
     return Exit.OK if asked else Exit.USAGE
 
 
 def _front_page(words: Sequence[str]) -> int:
     """Options of `hfbench` itself: the workbench, a script, the version."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="hfbench",
-        usage="hfbench [MODEL] | hfbench COMMAND ... | hfbench --script FILE [--check | --dry-run]",
+        usage="hfbench [MODEL]\n       hfbench COMMAND ...\n       hfbench --script FILE [--check | --dry-run]",
         description="A terminal workbench for model ops on GPU boxes.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
         epilog=_epilog() if {"-h", "--help"} & set(words) else "",
     )
     parser.add_argument("model", nargs="?", metavar="MODEL", help="open the workbench, on this model if one is given")
-    parser.add_argument(
-        "--script", metavar="FILE", type=Path, help="run a script without a terminal; results on stdout"
-    )
+    parser.add_argument("--script", metavar="FILE", help="run a script without a terminal; results on stdout")
     parser.add_argument("--check", action="store_true", help="with --script: only check the script")
     parser.add_argument("--dry-run", action="store_true", help="with --script: print the steps, run nothing")
-    parser.add_argument("--results", metavar="FILE", type=Path, help="with --script: write the results here instead")
+    parser.add_argument("--results", metavar="FILE", help="with --script: write the results here instead")
     parser.add_argument("--skip-missing", action="store_true", help="with --script: skip what this machine cannot run")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII only")
     parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
     parser.add_argument("--version", action="version", version=f"hfbench {hfbench.__version__}")
     given = parser.parse_args(words)
-    if given.script:
-        from hfbench.scripts.command import run_script
-
-        return run_script(
-            given.script,
-            check=given.check,
-            dry_run=given.dry_run,
-            results=given.results,
-            skip_missing=given.skip_missing,
-        )
+    if given.script is not None:
+        return _script(given)
     if given.check or given.dry_run or given.results or given.skip_missing:
         raise UsageError("--check, --dry-run, --results and --skip-missing need --script FILE")
     return _workbench(given)
 
 
+def _script(given: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from hfbench.scripts.command import run_script
+
+    return run_script(
+        Path(given.script),
+        check=given.check,
+        dry_run=given.dry_run,
+        results=Path(given.results) if given.results else None,
+        skip_missing=given.skip_missing,
+    )
+
+
 def _workbench(given: argparse.Namespace) -> int:
     """Open the terminal application."""
-    model = given.model
-    if model and not Path(model).exists() and "/" not in model:
-        near = nearest(model, [*COMMANDS, *(name.split(".")[0] for name in actions())])
-        hint = f"did you mean 'hfbench {near}'?" if near else "give a folder, or org/name of a cached model"
-        raise UsageError(f"{model!r} is neither a command nor a model", remedy=hint)
+    if given.model:
+        _refuse_unknown(given.model)
     from hfbench.app import open_workbench
 
-    return open_workbench(model, ascii=given.ascii, mouse=not given.no_mouse)
+    return open_workbench(given.model, ascii=given.ascii, mouse=not given.no_mouse)
+
+
+def _refuse_unknown(model: str) -> None:
+    """UsageError when a word is neither a command nor leads to a model."""
+    from hfbench.models.reference import NotFound, resolve
+
+    try:
+        resolve(model)
+    except NotFound as error:
+        from hfbench.commands.known import summaries
+
+        near = nearest(model, [*COMMANDS, *(name.partition(".")[0] for name in summaries())])
+        remedy = f"did you mean 'hfbench {near}'?" if near else error.remedy
+        raise UsageError(error.found, where=error.where, remedy=remedy) from error
 
 
 def _epilog() -> str:
     """The list of commands, actions first."""
-    lines = [(spec.name.replace(".", " "), spec.summary) for spec in actions().values()]
-    return "\n".join(
-        ["actions (each takes --help, --json, --detach):", *_two_columns(lines)]
-        + ["", "commands:", *_two_columns(list(COMMANDS.items()))]
-        + [
-            "",
-            "exit codes: 0 fine, 1 the thing asked about is wrong, 2 usage, 3 a script's step failed, 4 something is missing",
-        ]
-    )
+    from hfbench.commands.known import summaries
+
+    parts = {
+        "actions (each takes --help, --json, --detach):": _commands(summaries()),
+        "commands:": list(COMMANDS.items()),
+        "exit codes:": EXITS,
+    }
+    return "\n\n".join("\n".join([title, *_two_columns(told)]) for title, told in parts.items())
+
+
+def _commands(known: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Actions as the command line spells them, with their summaries."""
+    return [(name.replace(".", " "), summary) for name, summary in known.items()]
 
 
 def _two_columns(lines: list[tuple[str, str]]) -> list[str]:
+    """Words and what they mean, wrapped to 80 columns."""
+    from textwrap import wrap
+
     width = max(len(left) for left, _ in lines)
-    return [f"  {left:<{width}}  {right}" for left, right in lines]
+    told = []
+    for left, right in lines:
+        first, *more = wrap(right, WIDTH - width - 4)
+        told += [f"  {left:<{width}}  {first}", *(" " * (width + 4) + line for line in more)]
+    return told

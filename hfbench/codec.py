@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
+import numbers
 import types
 from collections.abc import Mapping
 from functools import lru_cache
@@ -22,6 +23,10 @@ def encode(value: Any) -> Any:
         return value if math.isfinite(value) else str(value)
     if isinstance(value, enum.Enum):
         return value.value
+    if isinstance(value, numbers.Integral):  # numpy's scalars: numbers, though not Python's own
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return encode(float(value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -33,7 +38,7 @@ def encode(value: Any) -> Any:
 
 def decode(kind: type[T], data: Any) -> T:
     """An instance of `kind` from JSON data. Unknown keys are left out, so that newer files can be read;
-    a missing key without a default is a ValueError naming it."""
+    a missing key without a default and a value of another type are a ValueError."""
     result: T = _decode(kind, data)
     return result
 
@@ -48,18 +53,51 @@ def _decode(kind: Any, data: Any) -> Any:
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         return _decode_dataclass(kind, data)
     if origin in (Union, types.UnionType):
-        if data is None:
-            return None
-        return _decode(next(arm for arm in arms if arm is not type(None)), data)
+        return _decode_union(arms, data)
     if origin in (tuple, list):
-        items = [_decode(arms[0] if arms else Any, item) for item in data]
-        return tuple(items) if origin is tuple else items
+        return _decode_items(origin, arms, data)
     if origin is not None and origin is not Literal and issubclass(origin, Mapping):
-        return {key: _decode(arms[1], item) for key, item in data.items()}
-    if kind is float and isinstance(data, (int, str)):
-        return float(data)
+        return {key: _decode(arms[1], item) for key, item in _expect(Mapping, data).items()}
+    if kind is float:
+        return _decode_float(data)
+    if kind in (str, int, bool):
+        return data if type(data) is kind else _expect(kind, None)
     if kind is Path or (isinstance(kind, type) and issubclass(kind, enum.Enum)):
         return kind(data)
+    return data
+
+
+def _decode_union(arms: tuple[Any, ...], data: Any) -> Any:
+    """The first arm that fits."""
+    if data is None and type(None) in arms:
+        return None
+    trouble: Exception = ValueError("no type of the union fits")
+    for arm in arms:
+        try:
+            if arm is not type(None):
+                return _decode(arm, data)
+        except (ValueError, TypeError) as error:
+            trouble = error
+    raise trouble
+
+
+def _decode_items(origin: Any, arms: tuple[Any, ...], data: Any) -> Any:
+    items = _expect((list, tuple), data)
+    kinds = arms if origin is tuple and arms and arms[-1] is not Ellipsis else (arms[0] if arms else Any,) * len(items)
+    return origin(_decode(kind, item) for kind, item in zip(kinds, items, strict=True))
+
+
+def _decode_float(data: Any) -> float:
+    """A number, or the name `encode` writes for one that JSON cannot write."""
+    if isinstance(data, (int, float)) and not isinstance(data, bool):
+        return float(data)
+    return float(data) if data in ("nan", "inf", "-inf") else float(_expect(float, None))
+
+
+def _expect(kind: Any, data: Any) -> Any:
+    if not isinstance(data, kind):
+        name = getattr(kind, "__name__", "list")
+        raise ValueError(f"a {name} was expected, found {type(data).__name__}")
     return data
 
 

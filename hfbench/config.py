@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -63,11 +64,12 @@ def read_config(path: Path | None = None) -> Config:
         raise ConfigError(f"cannot be read: {error.strerror}", where=path) from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"is not TOML: {error}", where=path) from error
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, brackets in brackets
+        raise ConfigError("is not a configuration: a value is too long or too deep", where=path) from error
     config: Config = _table(Config, data, "", path)
-    if config.ui.refresh < 0.25:
-        raise ConfigError(
-            "ui.refresh is below the least value 0.25", where=path, remedy="a GPU driver pays for each look"
-        )
+    if not 0.25 <= config.ui.refresh < math.inf:
+        found = f"ui.refresh is {config.ui.refresh}, not a number of at least 0.25"
+        raise ConfigError(found, where=path, remedy="a GPU driver pays for each look")
     return config
 
 

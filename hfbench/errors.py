@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
 from typing import ClassVar
 
 from hfbench.exits import Exit
 from hfbench.text import printable
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+LONGEST = 2000
+"""Characters kept of a message that a library wrote."""
 
 
 class HfbenchError(Exception):
@@ -47,6 +52,10 @@ class MissingError(HfbenchError):
     exit = Exit.ENVIRONMENT
 
 
+class UnforeseenError(HfbenchError):
+    """A fault of hfbench or of a library it called."""
+
+
 class Interrupted(HfbenchError):
     """The user or the system asked to stop."""
 
@@ -61,6 +70,25 @@ def error_from_parts(parts: Mapping[str, object]) -> HfbenchError:
     return kind(
         str(parts.get("found", "unknown error")), where=parts.get("where", ""), remedy=str(parts.get("remedy", ""))
     )
+
+
+def foreseen(error: Exception, *, traceback: str) -> HfbenchError:
+    """A sentence for an error nobody raised on purpose; `traceback` says where the rest can be read."""
+    if isinstance(error, HfbenchError):
+        return error
+    if isinstance(error, RecursionError):
+        return UnforeseenError("something is nested too deeply", remedy=traceback)
+    if isinstance(error, MemoryError):
+        return HfbenchError("out of host memory", remedy="use a smaller batch, a smaller dtype or another machine")
+    first = (str(error).strip() or "no message").splitlines()[0][:LONGEST]
+    if type(error).__name__ == "OutOfMemoryError":  # torch's: named, because torch is not imported here
+        return HfbenchError(f"out of device memory: {first}", remedy="use a smaller batch or dtype")
+    if isinstance(error, OSError) and error.errno in FULL:
+        found = f"a disk is full: {error.strerror}"
+        return HfbenchError(found, where=error.filename or "", remedy="free some space and try again")
+    if isinstance(error, OSError) and error.strerror:
+        return HfbenchError(error.strerror, where=error.filename or "")
+    return UnforeseenError(f"{type(error).__name__}: {first}", remedy=traceback)
 
 
 def _begun(remedy: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from enum import IntEnum
 
+from hfbench.text import printable
+
 
 class Exit(IntEnum):
     """What a process of hfbench tells its caller."""
@@ -23,8 +25,8 @@ class Exit(IntEnum):
 
 
 def complain(sentence: object) -> None:
-    """Write one diagnostic line to stderr; stdout is for results only."""
+    """Write one diagnostic line to stderr, safe to show; stdout is for results only."""
     try:
-        print(f"hfbench: {sentence}", file=sys.stderr, flush=True)
+        print(f"hfbench: {printable(str(sentence))}", file=sys.stderr, flush=True)
     except (BrokenPipeError, ValueError, OSError):
         pass  # nobody is listening any more: the exit code still tells

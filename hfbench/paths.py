@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 HOME = "HFBENCH_HOME"
+SHARED_LEASES = Path("/tmp/hfbench-leases")
+"""Not below TMPDIR, which schedulers set for each job: all users of a machine meet here."""
 
 
 def _root(kind: str) -> Path:
@@ -36,7 +37,7 @@ def leases_root() -> Path:
     """Folder of device locks, one for the whole machine unless HFBENCH_HOME sets a private one."""
     if os.environ.get(HOME):
         return _root("leases")
-    return Path(tempfile.gettempdir()) / "hfbench-leases"
+    return SHARED_LEASES
 
 
 def config_file() -> Path:

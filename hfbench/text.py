@@ -9,10 +9,11 @@ from collections.abc import Iterable
 ELLIPSIS = "…"
 
 # Control characters and line separators, bidirectional overrides and other format
-# characters, tags, and the lone surrogates that stand for bytes that are not UTF-8.
+# characters, fillers that look like nothing, tags, and the lone surrogates that stand for bytes that are not UTF-8.
 _UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\U000e0000-\U000e007f\ud800-\udfff]"
+    "[\x00-\x1f\x7f-\x9f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u180e"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
 )
 
 
@@ -39,7 +40,13 @@ def cells(text: str) -> int:
     """Terminal cells `text` takes: 2 for wide East Asian characters, 0 for combining ones."""
     if text.isascii():
         return len(text)
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return sum(map(_width, text))
+
+
+def _width(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def clip(text: str, width: int, *, ellipsis: str = ELLIPSIS) -> str:

@@ -51,6 +51,8 @@ def parse_quantity(text: str) -> tuple[float, str | None]:
     if not match:
         raise UsageError(f"{text!r} is not a number with a unit", remedy="write for example 50 ms or 1.5 GiB")
     number, unit = float(match[1]), match[2]
+    if not math.isfinite(number):
+        raise UsageError(f"{text!r} is too large")
     if unit is not None and unit not in UNITS:
         raise UsageError(f"unknown unit {unit!r}", remedy=f"known: {', '.join(UNITS)}")
     return number, unit
@@ -58,6 +60,8 @@ def parse_quantity(text: str) -> tuple[float, str | None]:
 
 def convert(value: float, unit: str, to: str) -> float:
     """`value` of `unit` expressed in `to`; UsageError when the two measure different things."""
+    if unknown := [each for each in (unit, to) if each not in UNITS]:
+        raise UsageError(f"unknown unit {unknown[0]!r}", remedy=f"known: {', '.join(UNITS)}")
     (dimension, factor), (wanted, target) = UNITS[unit], UNITS[to]
     if dimension != wanted:
         raise UsageError(f"{unit} is a {dimension}, {to} is a {wanted}")
@@ -68,8 +72,10 @@ def parse_duration(text: str | int | float) -> float:
     """Seconds in `"10m"`, `"90 s"`, `"1h30m"` or a bare number of seconds; must be finite and positive."""
     spelled = str(text).strip()
     parts = re.findall(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h)?", spelled)
-    whole = re.fullmatch(r"(?:\d+(?:\.\d+)?\s*(?:ms|s|min|m|h)\s*)+|\d+(?:\.\d+)?", spelled)
-    seconds = sum(float(number) * UNITS[unit or "s"][1] for number, unit in parts) if whole else 0.0
+    if re.fullmatch(r"(?:\d+(?:\.\d+)?\s*(?:ms|s|min|m|h)\s*)+", spelled):
+        seconds = sum(float(number) * UNITS[unit or "s"][1] for number, unit in parts)
+    else:
+        seconds = float(spelled) if re.fullmatch(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?", spelled) else 0.0
     if not (0 < seconds < math.inf):
         raise UsageError(f"{spelled!r} is not a duration", remedy="write for example 30s, 10m or 1h30m")
     return seconds
@@ -93,7 +99,7 @@ def show_count(count: float) -> str:
 
 def show_seconds(seconds: float) -> str:
     """A measured time: `812 us`, `8.12 ms`, `1.35 s`; minutes and hours as `3 m 05 s`."""
-    if seconds >= 60:
+    if seconds >= 59.95 or not math.isfinite(seconds):
         return show_elapsed(seconds)
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if abs(seconds) >= size * 0.9995:
@@ -103,6 +109,8 @@ def show_seconds(seconds: float) -> str:
 
 def show_elapsed(seconds: float) -> str:
     """Whole units for clocks and remaining times: `40 s`, `3 m 05 s`, `2 h 10 m`."""
+    if not math.isfinite(seconds):
+        return "?"
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -115,6 +123,8 @@ def show_elapsed(seconds: float) -> str:
 
 def show_ago(seconds: float) -> str:
     """How long ago, in one unit: `2 min ago`, `3 h ago`, `5 d ago`."""
+    if not math.isfinite(seconds):
+        return "?"
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{int(seconds // size)} {unit} ago"

@@ -11,28 +11,28 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from hfbench.actions.base import Action, Spec
 from hfbench.actions.registry import find
 from hfbench.codec import encode
-from hfbench.errors import HfbenchError
+from hfbench.errors import FULL, HfbenchError, UsageError, foreseen
 from hfbench.exits import Exit, complain
-from hfbench.jobs.directory import JobDirectory, take_lock
+from hfbench.jobs.directory import RESERVE_BYTES, JobDirectory, naming_the_folder, take_lock
 from hfbench.jobs.events import Failed, Finished, Queued, Running, Started
 from hfbench.jobs.fingerprint import fingerprint
 from hfbench.jobs.leases import hold
 from hfbench.jobs.process import start_ticks
 from hfbench.jobs.run import Run
 from hfbench.jobs.supervise import supervise
-from hfbench.jobs.writer import EventWriter
+from hfbench.jobs.tail import has_final_event
+from hfbench.jobs.writer import DiskFull, EventWriter, write_final
 from hfbench.paths import leases_root
 
-
-class UnforeseenError(HfbenchError):
-    """A fault of hfbench or of a library it called; the traceback is in the job's events."""
+TRACEBACK_BYTES = 8000
+"""Kept of a traceback: with the rest of the event it fits into the job's reserve on a full disk."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,15 +42,34 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--lock-fd", type=int, help="an open descriptor that already holds the job's lock")
     given = parser.parse_args(arguments)
     job = JobDirectory(given.directory)
-    lock = given.lock_fd if given.lock_fd is not None else take_lock(job.lock)
-    if lock is None:
-        complain(f"{job.id}: another worker runs this job")
-        return Exit.USAGE
+    try:
+        lock = given.lock_fd if given.lock_fd is not None else _lock(job)
+    except HfbenchError as error:
+        complain(error)
+        return int(error.exit)
     os.set_inheritable(lock, False)
-    writer = EventWriter(job)
-    writer(Started(pid=os.getpid(), ticks=start_ticks(os.getpid()), host=socket.gethostname()))
+    try:
+        with EventWriter(job) as emit:
+            emit(Started(pid=os.getpid(), ticks=start_ticks(os.getpid()), host=socket.gethostname()))
+    except DiskFull as error:
+        write_final(job, Failed(error=error.parts()))
+        return int(error.exit)
     clock = Clock(job)
-    return supervise(job, lambda: perform(job, EventWriter(job), clock), timeout=clock.limit)
+    return supervise(job, lambda: perform(job, EventWriter(job), clock), timeout=clock.limit, lock=lock)
+
+
+def _lock(job: JobDirectory) -> int:
+    """The lock of a job that was not launched from here; UsageError when there is nothing to do in the folder."""
+    if not job.request:
+        raise UsageError("there is no request of a job in it", where=job.path, remedy="give a job's folder")
+    with naming_the_folder(job.path):
+        lock = take_lock(job.lock, patience=1.0)
+    if lock is None:
+        raise UsageError("another worker runs this job", where=job.id)
+    if has_final_event(job):
+        os.close(lock)
+        raise UsageError("this job is over", where=job.id, remedy="launch it again as a new job")
+    return lock
 
 
 class Clock:
@@ -90,8 +109,10 @@ def perform(job: JobDirectory, emit: EventWriter, clock: Clock) -> int:
         emit(Failed(error=error.parts()))
         return int(error.exit)
     except Exception as error:
-        traceback.print_exc()
-        emit(Failed(error=_foreseen(error).parts(), traceback=traceback.format_exc()))
+        told = traceback.format_exc()[-TRACEBACK_BYTES:]
+        with suppress(OSError):  # the log may be on the disk that is full
+            sys.stderr.write(told)
+        emit(Failed(error=_with_place(error, job).parts(), traceback=told))
         return Exit.FAILED
     finally:
         emit.close()
@@ -124,25 +145,21 @@ def _device(job: JobDirectory, spec: Spec, request: Action, emit: EventWriter) -
 
 def _result_data(result: object) -> dict[str, Any]:
     """The result as JSON, with what its class derives for lists and people: a headline and a verdict of failure."""
-    data: dict[str, Any] = encode(result) or {}
+    found = encode(result)
+    data: dict[str, Any] = found if isinstance(found, dict) else {} if found is None else {"value": found}
     for derived in ("headline", "failed"):
         if derived not in data and (value := getattr(result, derived, None)) is not None:
             data[derived] = value
     return data
 
 
-def _foreseen(error: Exception) -> HfbenchError:
-    """A sentence for an error nobody raised on purpose."""
-    if isinstance(error, MemoryError):
-        return HfbenchError("out of host memory", remedy="use a smaller batch, a smaller dtype or another machine")
-    if type(error).__name__ == "OutOfMemoryError":
-        return HfbenchError(
-            f"out of device memory: {str(error).splitlines()[0]}", remedy="use a smaller batch or dtype"
-        )
-    if isinstance(error, OSError):
-        return HfbenchError(f"{error.strerror or error}", where=error.filename or "")
-    first = (str(error).strip() or "no message").splitlines()[0]
-    return UnforeseenError(f"{type(error).__name__}: {first}", remedy="the job's events hold the traceback")
+def _with_place(error: Exception, job: JobDirectory) -> HfbenchError:
+    """The error as a sentence; a full disk without a name is the job's own when that has no room left."""
+    if isinstance(error, OSError) and error.errno in FULL and not error.filename:
+        room = os.statvfs(job.path)
+        if room.f_bavail * room.f_frsize < RESERVE_BYTES:
+            return DiskFull("the disk is full", where=job.path, remedy=DiskFull.REMEDY)
+    return foreseen(error, traceback=f"hfbench jobs logs {job.short_id} shows the traceback")
 
 
 if __name__ == "__main__":

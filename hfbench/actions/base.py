@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass
@@ -16,6 +17,10 @@ from hfbench.text import did_you_mean
 
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
+
+
+NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?")
+"""Names of actions: `demo`, `bench.generate`."""
 
 
 class Action(Protocol):
@@ -40,7 +45,7 @@ class Spec:
     name: str
     summary: str
     cls: type
-    result: type
+    declared_result: type | str
     params: tuple[Param, ...]
     inline: bool
     """Performed in the calling process: reading that takes milliseconds and leaves no job."""
@@ -51,6 +56,15 @@ class Spec:
     extra: str
     """The extra of hfbench that installs them."""
     file: Path
+
+    @property
+    def result(self) -> type:
+        """The class of the result, imported now when the declaration only names it."""
+        if isinstance(self.declared_result, type):
+            return self.declared_result
+        module, _, name = self.declared_result.partition(":")
+        found: type = getattr(importlib.import_module(module), name)
+        return found
 
     def param(self, name: str) -> Param:
         """The declared field of that name; KeyError when there is none."""
@@ -81,7 +95,7 @@ class Spec:
 
     def missing(self) -> list[str]:
         """Modules this interpreter lacks; looks them up without importing them."""
-        return [name for name in self.needs if importlib.util.find_spec(name) is None]
+        return [name for name in self.needs if not _installed(name)]
 
     def require(self) -> None:
         """MissingError when a needed module is not installed."""
@@ -96,7 +110,7 @@ C = TypeVar("C", bound=type)
 def action(
     name: str,
     *,
-    result: type,
+    result: type | str,
     inline: bool = False,
     lease: str | None = None,
     needs: tuple[str, ...] = (),
@@ -104,16 +118,19 @@ def action(
 ) -> Callable[[C], C]:
     """Declare a frozen keyword-only dataclass with a `perform` method to be an action.
 
+    `result` is its result's class, or `"module:Class"` where importing that would slow down `--help`.
     Refuses other classes at import, so that a mistake is found before anything runs.
     """
 
     def declare(cls: C) -> C:
         options = getattr(cls, "__dataclass_params__", None)
-        if options is None or not options.frozen:
+        if options is None or not options.frozen or not all(field.kw_only for field in dataclasses.fields(cls)):
             raise TypeError(f"{cls.__qualname__}: an action is a @dataclass(frozen=True, kw_only=True)")
+        if not NAME.fullmatch(name):
+            raise TypeError(f"{cls.__qualname__}: the name {name!r} is not of the form group.verb in small letters")
         if not callable(getattr(cls, "perform", None)):
             raise TypeError(f"{cls.__qualname__}: an action needs a perform(self, run) method")
-        if not cls.__doc__:
+        if not cls.__doc__ or cls.__doc__.startswith(f"{cls.__name__}("):  # what dataclass writes where none is
             raise TypeError(f"{cls.__qualname__}: the first line of the docstring is the summary")
         hints = get_type_hints(cls)
         params = tuple(param_of(field, hints[field.name]) for field in dataclasses.fields(cls))
@@ -123,13 +140,13 @@ def action(
             name=name,
             summary=cls.__doc__.strip().splitlines()[0].rstrip("."),
             cls=cls,
-            result=result,
+            declared_result=result,
             params=params,
             inline=inline,
             lease=lease,
             needs=needs,
             extra=extra,
-            file=Path(sys.modules[cls.__module__].__file__ or cls.__module__),
+            file=Path(getattr(sys.modules[cls.__module__], "__file__", None) or cls.__module__),
         )
         setattr(cls, "spec", spec)  # noqa: B010 - a class of the caller's, unknown to the type checker
         return cls
@@ -141,6 +158,13 @@ def spec_of(request: object) -> Spec:
     """The declaration a request belongs to."""
     spec: Spec = type(request).spec  # type: ignore[attr-defined]
     return spec
+
+
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):  # its parent is not there, or not a package
+        return False
 
 
 __all__ = ["MISSING", "Action", "InvalidParams", "Spec", "action", "spec_of"]

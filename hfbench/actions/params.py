@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import shlex
 import types
 from collections.abc import Sequence
@@ -16,6 +17,11 @@ from hfbench.text import did_you_mean, printable
 from hfbench.units import parse_duration
 
 TYPE_NAMES = {int: "an integer", float: "a number", str: "text", bool: "true or false", Path: "a path"}
+BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+RESERVED = frozenset({"json", "wait", "detach", "timeout", "label", "no_lease", "help", "save_as", "on_fail", "expect"})
+"""Words of the command line and of script steps, which no field may take."""
+
+_ITEM = re.compile(r'((?:^|,)\s*("(?:[^"]|"")*"|[^",]*)\s*)')
 
 Kind = Literal["", "model", "path", "device", "duration"]
 
@@ -86,17 +92,17 @@ class Param:
     def bounds(self) -> str:
         """The bounds in words, or an empty string."""
         parts = [
-            f"at least {self.ge:g}" if self.ge is not None else "",
-            f"at most {self.le:g}" if self.le is not None else "",
+            f"at least {_number(self.ge)}" if self.ge is not None else "",
+            f"at most {_number(self.le)}" if self.le is not None else "",
         ]
         return ", ".join(filter(None, parts))
 
     def parse(self, text: str) -> Any:
         """The value a person typed in a form or on a command line; Problem when it cannot be read."""
-        if self.optional and text.strip().lower() in ("", "none"):
+        if self.optional and (not text.strip() or (not self._textual and text.strip().lower() == "none")):
             return None
         if self.many:
-            return self.validate([self._one_from_text(part.strip()) for part in text.split(",") if part.strip()])
+            return self.validate([self._one_from_text(part) for part in self._split(text)])
         return self.validate(self._one_from_text(text))
 
     def validate(self, value: object) -> Any:
@@ -108,7 +114,10 @@ class Param:
         if self.many:
             if not isinstance(value, (list, tuple)):
                 value = [value]
-            return tuple(self._one(item) for item in value)
+            checked = tuple(self._one(item) for item in value)
+            return checked or (None if self.optional else ())
+        if self.optional and isinstance(value, str) and not value.strip():
+            return None
         return self._one(value)
 
     def plain(self, value: Any) -> Any:
@@ -122,40 +131,45 @@ class Param:
         if value is None:
             return ""
         if isinstance(value, (tuple, list)):
-            return ",".join(self.text(item) for item in value)
+            return ",".join(_quoted(self.text(item)) for item in value)
         if isinstance(value, bool):
             return "true" if value else "false"
-        return repr(value) if isinstance(value, float) else str(value)
+        if isinstance(value, float):
+            return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+        return str(value)
 
     def arguments(self, value: Any) -> list[str]:
         """The command line words that stand for the value."""
         if self.type is bool and not self.many:
             return [self.flag if value else self.flag.replace("--", "--no-", 1)]
+        text = self.text(value)
         if self.positional:
-            return [self.text(value)]
-        return [self.flag, self.text(value)]
+            return [text]
+        return [f"{self.flag}={text}"] if text.startswith("-") else [self.flag, text]
+
+    @property
+    def _textual(self) -> bool:
+        """True when any word may be a value, `none` as well."""
+        return self.type in (str, Path) and (not self.choices or "none" in self.choices)
+
+    def _split(self, text: str) -> list[str]:
+        """The items of `a, b, "c, d"`."""
+        parts = _ITEM.findall(text) if text.strip() else []
+        if "".join(whole for whole, _ in parts) != (text if parts else ""):
+            raise self._problem(f"{_shown(text)} has a quotation mark in the wrong place")
+        return [item[1:-1].replace('""', '"') if item.startswith('"') else item.strip() for _, item in parts]
 
     def _one_from_text(self, text: str) -> object:
         if self.type is bool:
-            words = {
-                "true": True,
-                "yes": True,
-                "on": True,
-                "1": True,
-                "false": False,
-                "no": False,
-                "off": False,
-                "0": False,
-            }
-            if text.strip().lower() not in words:
-                raise self._problem(f"{text!r} is not true or false")
-            return words[text.strip().lower()]
+            if text.strip().lower() not in BOOLEANS:
+                raise self._problem(f"{_shown(text)} is not true or false")
+            return BOOLEANS[text.strip().lower()]
         if self.kind == "duration" or self.type in (str, Path):
             return text
         try:
             return int(text) if self.type is int else float(text)
         except ValueError:
-            raise self._problem(f"{printable(text)!r} is not {TYPE_NAMES[self.type]}") from None
+            raise self._problem(f"{_shown(text)} is not {TYPE_NAMES[self.type]}") from None
 
     def _one(self, value: object) -> Any:
         if self.kind == "duration" and isinstance(value, (str, int, float)) and not isinstance(value, bool):
@@ -164,12 +178,15 @@ class Param:
             except UsageError as error:
                 raise self._problem(str(error)) from None
         if self.type is float and type(value) is int:
-            value = float(value)
+            try:
+                value = float(value)
+            except OverflowError:
+                raise self._problem(f"{_shown(value)} is too large") from None
         if self.type is Path and isinstance(value, str):
             value = Path(value)
         if not isinstance(value, self.type) or (isinstance(value, bool) and self.type is not bool):
             raise self._problem(f"{_shown(value)} is not {TYPE_NAMES[self.type]}")
-        if isinstance(value, str) and "\0" in value:
+        if isinstance(value, (str, Path)) and "\0" in str(value):
             raise self._problem("holds a NUL character")
         self._check_bounds(value)
         if self.choices and value not in self.choices:
@@ -183,9 +200,9 @@ class Param:
         if isinstance(value, float) and not math.isfinite(value):
             raise self._problem(f"{value} is not a finite number")
         if self.ge is not None and value < self.ge:
-            raise self._problem(f"{value:g} is below the least value {self.ge:g}")
+            raise self._problem(f"{_number(value)} is below the least value {_number(self.ge)}")
         if self.le is not None and value > self.le:
-            raise self._problem(f"{value:g} is above the greatest value {self.le:g}")
+            raise self._problem(f"{_number(value)} is above the greatest value {_number(self.le)}")
 
     def _problem(self, message: str, hint: str = "") -> Problem:
         return Problem(self.name, message, hint=hint)
@@ -197,21 +214,32 @@ def param_of(field: dataclasses.Field[Any], hint: Any) -> Param:
     told = dict(field.metadata)
     if not told.get("help"):
         raise TypeError(f"field {field.name!r}: declare it with param(help, ...)")
+    if field.name in RESERVED:
+        raise TypeError(f"field {field.name!r}: every action has an option of that name already")
     told["choices"] = told["choices"] or choices
     if kind not in TYPE_NAMES:
         raise TypeError(
             f"field {field.name!r}: type {hint!r} is not one of {', '.join(t.__name__ for t in TYPE_NAMES)}"
         )
-    return Param(name=field.name, type=kind, default=field.default, optional=optional, many=many, **told)
+    found = Param(name=field.name, type=kind, default=field.default, optional=optional, many=many, **told)
+    if not found.required:
+        try:
+            found.validate(found.default)
+        except Problem as problem:
+            raise TypeError(f"the default of {problem}") from None
+    return found
 
 
 def command_line(program: Sequence[str], params: Sequence[Param], values: dict[str, Any]) -> str:
     """The shell command that stands for a request: positional fields, then what differs from the defaults."""
-    words = list(program)
-    for each in sorted(params, key=lambda p: not p.positional):
+    named: list[str] = []
+    options: list[str] = []
+    for each in params:
         if each.name in values and not each.secret and (each.required or values[each.name] != each.default):
-            words += each.arguments(values[each.name])
-    return shlex.join(words)
+            (named if each.positional else options).extend(each.arguments(values[each.name]))
+    if any(word.startswith("-") for word in named):  # a file that is called like an option
+        return shlex.join([*program, *options, "--", *named])
+    return shlex.join([*program, *named, *options])
 
 
 def _read_hint(hint: Any) -> tuple[Any, bool, bool, tuple[str, ...]]:
@@ -229,6 +257,23 @@ def _read_hint(hint: Any) -> tuple[Any, bool, bool, tuple[str, ...]]:
     return hint, False, False, ()
 
 
+def _quoted(item: str) -> str:
+    """An item of a list, in quotation marks when it could be read otherwise."""
+    plain = item == item.strip() != "" and not set(item) & set(',"\n')
+    return item if plain else '"' + item.replace('"', '""') + '"'
+
+
+def _number(value: object) -> str:
+    """A bound or a value without an exponent where it is whole."""
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return _shown(value)
+
+
 def _shown(value: object) -> str:
-    text = printable(repr(value))
+    """A value in a sentence: on one line, safe, and not longer than it helps."""
+    try:
+        text = printable(repr(value))
+    except ValueError:  # Python refuses to spell integers of more than 4300 digits
+        text = "the integer"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -10,11 +12,9 @@ from pkgutil import iter_modules
 from types import ModuleType
 
 from hfbench.actions.base import Spec
+from hfbench.actions.index import ACTIONS_PATH, declared_actions
 from hfbench.errors import UsageError
 from hfbench.text import did_you_mean
-
-ACTIONS_PATH = "HFBENCH_ACTIONS"
-"""Environment variable: further folders with action files, separated by `:`."""
 
 
 class DuplicateAction(UsageError):
@@ -33,6 +33,18 @@ class UnknownAction(UsageError):
         )
 
 
+class BrokenFile(UsageError):
+    """A file of the user's action folders that cannot be loaded; everything else still works."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalogue:
+    """The actions by name, and the user's files that could not be loaded."""
+
+    actions: dict[str, Spec]
+    broken: tuple[BrokenFile, ...] = ()
+
+
 def declared_in(module: ModuleType) -> list[Spec]:
     """The actions a module declares itself, not those it imports."""
     specs = [getattr(value, "spec", None) for value in vars(module).values() if isinstance(value, type)]
@@ -43,27 +55,95 @@ def discover(package: ModuleType) -> dict[str, Spec]:
     """Every action declared in a package, by dotted name; DuplicateAction names both files."""
     found: dict[str, Spec] = {}
     for module in sorted(iter_modules(package.__path__), key=lambda each: each.name):
-        for spec in declared_in(import_module(f"{package.__name__}.{module.name}")):
-            if other := found.get(spec.name):
-                raise DuplicateAction(spec.name, other.file, spec.file)
-            found[spec.name] = spec
+        _add(found, declared_in(import_module(f"{package.__name__}.{module.name}")))
     return dict(sorted(found.items()))
 
 
-@lru_cache(maxsize=1)
+def catalogue() -> Catalogue:
+    """All actions of this installation and of the user's folders; a broken file of the user's is told, not fatal."""
+    return _load(os.environ.get(ACTIONS_PATH, ""))
+
+
 def actions() -> dict[str, Spec]:
     """All actions of this installation, the user's own folders included, by name."""
-    import hfbench.actions as package
-
-    for folder in filter(None, os.environ.get(ACTIONS_PATH, "").split(os.pathsep)):
-        if folder not in package.__path__:
-            package.__path__.append(folder)
-    return discover(package)
+    return catalogue().actions
 
 
 def find(name: str) -> Spec:
-    """The action of that name; UnknownAction offers the nearest."""
-    known = actions()
-    if name not in known:
-        raise UnknownAction(name, known)
-    return known[name]
+    """The action of that name; UnknownAction offers the nearest, BrokenFile tells why it may be missing.
+
+    Loads its file alone where no folder of the user's could declare it too.
+    """
+    if not os.environ.get(ACTIONS_PATH):
+        for module in {entry.module for entry in declared_actions() if entry.name == name}:
+            for spec in declared_in(import_module(f"hfbench.actions.{module}")):
+                if spec.name == name:
+                    return spec
+    known = catalogue()
+    if name in known.actions:
+        return known.actions[name]
+    if known.broken and not did_you_mean(name, known.actions):
+        raise known.broken[0]
+    raise UnknownAction(name, known.actions)
+
+
+@lru_cache(maxsize=8)
+def _load(folders: str) -> Catalogue:
+    import hfbench.actions as package
+
+    found, broken = discover(package), list[BrokenFile]()
+    for folder in filter(None, folders.split(os.pathsep)):
+        broken += _add_folder(found, Path(folder))
+    return Catalogue(actions=dict(sorted(found.items())), broken=tuple(broken))
+
+
+def _add_folder(found: dict[str, Spec], folder: Path) -> list[BrokenFile]:
+    """Add the actions of a folder's files, each a module of a package made for the folder; what cannot be loaded."""
+    if not folder.is_dir():
+        return [BrokenFile("is not a folder", where=folder, remedy=f"mend {ACTIONS_PATH}")]
+    package = _package_of(folder)
+    broken = []
+    for module in sorted(iter_modules([str(folder)]), key=lambda each: each.name):
+        file = folder / f"{module.name}.py"
+        try:
+            specs = declared_in(import_module(f"{package}.{module.name}"))
+        except (Exception, SystemExit) as error:  # anything may happen in a file that is not ours
+            broken.append(BrokenFile(f"cannot be loaded: {_told(error)}", where=file, remedy="mend or remove the file"))
+        else:
+            _add(found, specs)
+    return broken
+
+
+def _package_of(folder: Path) -> str:
+    """The name of the package that stands for a folder, so that its files never hide modules of hfbench."""
+    name = f"hfbench_actions_{os.fsencode(folder.absolute()).hex()}"
+    if name not in sys.modules:
+        package = ModuleType(name)
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+    return name
+
+
+def _add(found: dict[str, Spec], specs: list[Spec]) -> None:
+    for spec in specs:
+        if other := found.get(spec.name):
+            raise DuplicateAction(spec.name, other.file, spec.file)
+        found[spec.name] = spec
+
+
+def _told(error: BaseException) -> str:
+    """An error of somebody's file on one line, with the line number where there is one."""
+    first = (str(error).strip() or "no message").splitlines()[0]
+    return f"{type(error).__name__}: {first}"
+
+
+__all__ = [
+    "ACTIONS_PATH",
+    "BrokenFile",
+    "Catalogue",
+    "DuplicateAction",
+    "UnknownAction",
+    "actions",
+    "catalogue",
+    "find",
+]

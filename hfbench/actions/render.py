@@ -14,9 +14,15 @@ def result_lines(spec: Spec, data: Mapping[str, Any]) -> list[str]:
     """A result's lines, safe to print and at most 80 columns wide where its class has `lines()`."""
     if hasattr(spec.result, "lines"):
         try:
-            return [printable(line) for line in decode(spec.result, data).lines()]
-        except (ValueError, TypeError, KeyError, AttributeError):
+            result: Any = decode(spec.result, data)
+            return [printable(line) for line in result.lines()]
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
             pass  # written by another version: its fields are still worth showing
+    return field_lines(data)
+
+
+def field_lines(data: Mapping[str, Any]) -> list[str]:
+    """The fields of a result whose class is not known, safe to print."""
     return list(_fields(data, ""))
 
 

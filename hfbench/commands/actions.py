@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 
-from hfbench.actions.registry import actions, find
+from hfbench.actions.registry import find
 from hfbench.actions.schema import action_schema, catalogue_schema
+from hfbench.commands.known import known_actions
+from hfbench.commands.parser import Parser
 from hfbench.exits import Exit
 
 
 def main(words: Sequence[str]) -> int:
     """List the actions, or print the schema of all or one."""
-    parser = argparse.ArgumentParser(prog="hfbench actions", description="What hfbench can do, as declared.")
+    parser = Parser(prog="hfbench actions", description="What hfbench can do, as declared.")
     parser.add_argument("name", nargs="?", help="one action, such as bench.generate")
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema")
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args(words)
-    chosen = {given.name: find(given.name)} if given.name else actions()
+    chosen = {given.name: find(given.name)} if given.name else known_actions()
     if given.schema:
         print(json.dumps(action_schema(chosen[given.name]) if given.name else catalogue_schema(chosen), indent=1))
     elif given.json:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hfbench.commands.parser import Parser
 from hfbench.config import plain, read_config
 from hfbench.exits import Exit
 from hfbench.paths import cache_root, config_file, jobs_root, leases_root
+from hfbench.text import printable
 
 
 def main(words: Sequence[str]) -> int:
     """Run one `hfbench config` command; ConfigError when the file is wrong."""
-    parser = argparse.ArgumentParser(prog="hfbench config", description="The user's configuration, a TOML file.")
+    parser = Parser(prog="hfbench config", description="The user's configuration, a TOML file.")
     parser.add_argument(
         "what", choices=("path", "show", "check"), help="its place, its settings, or only whether it is right"
     )
@@ -27,7 +29,7 @@ def main(words: Sequence[str]) -> int:
         return Exit.OK
     settings = plain(read_config())
     if given.what == "show":
-        print(json.dumps(settings) if given.json else "\n".join(_toml(settings)))
+        print(json.dumps(settings) if given.json else "\n".join(toml_lines(settings)))
     else:
         present = config_file().exists()
         print(
@@ -38,13 +40,27 @@ def main(words: Sequence[str]) -> int:
     return Exit.OK
 
 
-def _toml(settings: Mapping[str, Any]) -> list[str]:
-    """The settings as TOML that reads back to the same; JSON's strings, numbers and lists are TOML's too."""
+def toml_lines(settings: Mapping[str, Any]) -> list[str]:
+    """The settings as TOML that reads back to the same."""
     lines: list[str] = []
     for table, values in settings.items():
-        lines += [
-            f"[{table}]",
-            *(f"{json.dumps(k) if '.' in k else k} = {json.dumps(v)}" for k, v in values.items()),
-            "",
-        ]
+        lines += [f"[{table}]", *(f"{_key(key)} = {_literal(value)}" for key, value in values.items()), ""]
     return lines[:-1]
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _string(name)
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_literal, value))}]"
+    return json.dumps(value)
+
+
+def _string(text: str) -> str:
+    """A TOML string that is safe to print: what a terminal would act on is written as an escape."""
+    safe = (c if printable(c) == c and c not in '"\\' else f"\\U{ord(c):08x}" for c in text)
+    return f'"{"".join(safe)}"'

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from hfbench.actions.base import Spec
 from hfbench.actions.params import Param
-from hfbench.actions.registry import actions
+from hfbench.commands.known import known_actions
+from hfbench.commands.parser import Parser
 from hfbench.errors import HfbenchError
 from hfbench.exits import Exit
 
-PAGES: dict[str, Callable[[], str]] = {"actions.md": lambda: actions_page(list(actions().values()))}
+PAGES: dict[str, Callable[[], str]] = {"actions.md": lambda: actions_page(list(known_actions().values()))}
 """Every generated page of `docs/` and what makes it."""
 
 
 def main(words: Sequence[str]) -> int:
     """Write the pages into a folder, check that it holds them, or print them."""
-    parser = argparse.ArgumentParser(prog="hfbench docs", description="Pages made from the declarations.")
+    parser = Parser(prog="hfbench docs", description="Pages made from the declarations.")
     parser.add_argument("what", choices=("write", "check", "print"))
     parser.add_argument("--folder", type=Path, default=Path("docs"), help="the folder of the pages; default docs")
     given = parser.parse_args(words)
@@ -75,4 +75,5 @@ def _field(param: Param) -> str:
         else ""
     )
     meaning = "; ".join(filter(None, [param.help, param.unit and f"in {param.unit}", param.bounds]))
-    return f"| `{param.name}` | {kind} | {default} | {meaning} |".replace("  ", " ")
+    cells = (f"`{param.name}`", kind, default, meaning)
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |".replace("  ", " ")

@@ -6,14 +6,16 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 
 from hfbench.actions.registry import actions
-from hfbench.actions.render import result_lines
+from hfbench.actions.render import field_lines, result_lines
 from hfbench.codec import encode
+from hfbench.commands.parser import Parser
 from hfbench.commands.watch import status_line, watch
 from hfbench.errors import UsageError
 from hfbench.exits import Exit
-from hfbench.jobs.cancel import cancel, remove
+from hfbench.jobs.cancel import cancel, refuse_live, remove, request_cancel
 from hfbench.jobs.directory import JobDirectory, find_job
 from hfbench.jobs.follow import log_lines
 from hfbench.jobs.history import History, JobRow
@@ -22,6 +24,8 @@ from hfbench.jobs.tail import log_tail
 from hfbench.paths import jobs_root
 from hfbench.text import clip, printable
 from hfbench.units import show_ago, show_elapsed
+
+WIDTH = 80
 
 
 def main(words: Sequence[str]) -> int:
@@ -32,34 +36,42 @@ def main(words: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="hfbench jobs", description="Jobs of this machine's jobs folder.")
+    parser = Parser(prog="hfbench jobs", description="Jobs of this machine's jobs folder.")
     verbs = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(
         name: str, verb: Callable[[argparse.Namespace], int], help: str, *, job: bool = True
     ) -> argparse.ArgumentParser:
-        sub = verbs.add_parser(name, help=help, description=f"{help}.", allow_abbrev=False)
+        sub = verbs.add_parser(name, help=help, description=f"{help}.")
         sub.set_defaults(verb=verb)
         if job:
-            sub.add_argument(
-                "job", help="an id, its last characters, or `last`", nargs="+" if name in ("rm", "cancel") else None
-            )
+            many = "+" if name in ("rm", "cancel") else None
+            sub.add_argument("job", help="an id, its first or last characters, or `last`", nargs=many)
         sub.add_argument("--json", action="store_true", help="print JSON")
         return sub
 
-    add("list", _list, "List jobs, newest first", job=False).add_argument("-n", type=int, default=None, help="how many")
+    add("list", _list, "List jobs, newest first", job=False).add_argument(
+        "-n", type=_count, metavar="N", help="how many"
+    )
     add("show", _show, "Show one job: state, parameters, metrics, result")
     logs = add("logs", _logs, "Print what the worker printed")
     logs.add_argument("-f", "--follow", action="store_true", help="keep printing until the job is over")
     add("cancel", _cancel, "Stop jobs and wait until they are over")
-    add("wait", _wait, "Wait until a job is over; exit 0 when it finished, else 1")
+    add("wait", _wait, "Wait until a job is over, exit 0 when it finished, else 1; Ctrl-C leaves it running")
     add("rm", _rm, "Delete the folders of jobs that are over")
     add("reindex", _reindex, "Make the index again from the job folders", job=False)
     return parser
 
 
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of jobs")
+    return int(text[:9])
+
+
 def _list(given: argparse.Namespace) -> int:
-    rows = History(jobs_root()).rows(given.n)
+    with closing(History(jobs_root())) as history:
+        rows = history.rows(given.n)
     if given.json:
         print(json.dumps([{**encode(row), "seconds": row.seconds(time.time())} for row in rows]))
     elif not rows:
@@ -77,8 +89,8 @@ def table(rows: Sequence[JobRow], now: float) -> list[str]:
         told = row.headline if row.state is State.FINISHED else row.note
         action = clip(row.action, 14, ellipsis="...")
         ran, ago = show_elapsed(row.seconds(now)), show_ago(now - row.created)
-        rest = clip(printable(told or row.label or model), 22, ellipsis="...")
-        lines.append(f"{row.short_id:<6}  {row.state:<10}  {action:<14}  {ran:>8}  {ago:>10}  {rest}".rstrip())
+        line = f"{row.short_id:<6}  {row.state:<10}  {action:<14}  {ran:>8}  {ago:>10}  "
+        lines.append((line + clip(printable(told or row.label or model), WIDTH - len(line), ellipsis="...")).rstrip())
     return lines
 
 
@@ -100,37 +112,45 @@ def _details(job: JobDirectory, snapshot: JobSnapshot) -> list[str]:
     if sentence := snapshot.sentence():
         lines += ["", f"  {snapshot.state}: {sentence}"]
     lines += [f"  | {printable(line)}" for line in snapshot.tail]
-    spec = actions().get(snapshot.action)
-    if snapshot.result is not None and spec:
-        lines += ["", *result_lines(spec, snapshot.result)]
+    if snapshot.result is not None:
+        spec = actions().get(snapshot.action)
+        lines += ["", *(result_lines(spec, snapshot.result) if spec else field_lines(snapshot.result))]
     return lines
 
 
 def _logs(given: argparse.Namespace) -> int:
     job = find_job(jobs_root(), given.job)
-    if not given.follow:
-        print(*map(printable, log_tail(job, lines=10_000, most_bytes=8 << 20)), sep="\n")
+    lines = log_lines(job) if given.follow else iter(log_tail(job, lines=10_000, most_bytes=8 << 20))
+    if given.json:
+        print(json.dumps({"job": job.id, "lines": [printable(line) for line in lines]}))
         return Exit.OK
-    for line in log_lines(job):
-        print(printable(line), flush=True)
+    for line in lines:
+        print(printable(line), flush=given.follow)
     return Exit.OK
 
 
 def _cancel(given: argparse.Namespace) -> int:
     jobs = [find_job(jobs_root(), each) for each in given.job]
+    for job in jobs:
+        request_cancel(job)  # all of them first: their times of grace run together
     ended = [cancel(job) for job in jobs]
-    _print_states(ended, given.json)
+    if given.json:
+        print(json.dumps([plain(snapshot) for snapshot in ended]))
+    else:
+        print(*map(_ending, ended), sep="\n")
     return Exit.OK if all(snapshot.state.over for snapshot in ended) else Exit.FAILED
 
 
 def _wait(given: argparse.Namespace) -> int:
     snapshot = watch(find_job(jobs_root(), given.job), quiet=given.json)
-    _print_states([snapshot], given.json)
+    print(json.dumps(plain(snapshot)) if given.json else _ending(snapshot))
     return Exit.OK if snapshot.state is State.FINISHED else Exit.FAILED
 
 
 def _rm(given: argparse.Namespace) -> int:
     jobs = [find_job(jobs_root(), each) for each in given.job]
+    for job in jobs:
+        refuse_live(job)  # all or none
     for job in jobs:
         remove(job)
     print(json.dumps({"removed": [job.id for job in jobs]}) if given.json else f"removed {len(jobs)}")
@@ -140,12 +160,12 @@ def _rm(given: argparse.Namespace) -> int:
 def _reindex(given: argparse.Namespace) -> int:
     if not jobs_root().is_dir():
         raise UsageError("there is no jobs folder yet", where=jobs_root())
-    count = History(jobs_root()).reindex()
+    with closing(History(jobs_root())) as history:
+        count = history.reindex()
     print(json.dumps({"jobs": count}) if given.json else f"{count} jobs")
     return Exit.OK
 
 
-def _print_states(ended: Sequence[JobSnapshot], as_json: bool) -> None:
-    for snapshot in ended:
-        sentence = f": {snapshot.sentence()}" if snapshot.sentence() else ""
-        print(json.dumps(plain(snapshot)) if as_json else f"{snapshot.id} {snapshot.state}{sentence}")
+def _ending(snapshot: JobSnapshot) -> str:
+    sentence = printable(snapshot.sentence())
+    return f"{snapshot.id} {snapshot.state}" + (f": {sentence}" if sentence else "")

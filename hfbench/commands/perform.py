@@ -11,27 +11,29 @@ from hfbench.actions.base import InvalidParams, Spec
 from hfbench.actions.params import Param, Problem
 from hfbench.actions.render import result_lines
 from hfbench.codec import encode
-from hfbench.commands.watch import StderrRun, watch
-from hfbench.errors import HfbenchError, UsageError, error_from_parts
+from hfbench.commands.parser import Parser
+from hfbench.commands.watch import StderrRun, watch_or_cancel
+from hfbench.errors import HfbenchError, error_from_parts
 from hfbench.exits import Exit, complain
 from hfbench.jobs.launch import JobRequest, launch
 from hfbench.jobs.snapshot import JobSnapshot, State
 from hfbench.paths import jobs_root
 from hfbench.units import parse_duration
 
+WAITING = (
+    "While it waits, Ctrl-C cancels the job; SIGTERM, SIGHUP or a closed terminal leave it running (hfbench jobs list)."
+)
+
 
 def main(spec: Spec, words: Sequence[str]) -> int:
     """Run the action as the words ask; the exit code."""
     given = parser_for(spec).parse_args(words)
-    try:
-        request = spec.build(_values(spec, given))
-        timeout = parse_duration(given.timeout) if given.timeout else None
-        if spec.inline and not given.detach:
-            spec.require()
-            result = request.perform(StderrRun())
-            return _print_result(spec, encode(result), given.json, failed=bool(getattr(result, "failed", False)))
-    except HfbenchError as error:
-        return _fail(error, given.json)
+    request = spec.build(values_of(spec, given))
+    timeout = parse_duration(given.timeout) if given.timeout is not None else None
+    if spec.inline and not given.detach:
+        spec.require()
+        result = request.perform(StderrRun())
+        return _print_result(spec, encode(result), given.json, failed=bool(getattr(result, "failed", False)))
     job = launch(
         jobs_root(),
         JobRequest(
@@ -45,13 +47,17 @@ def main(spec: Spec, words: Sequence[str]) -> int:
     if given.detach:
         print(json.dumps({"job": job.id, "directory": str(job.path)}) if given.json else job.id)
         return Exit.OK
-    return report_end(spec, watch(job, quiet=given.json), given.json)
+    snapshot, interrupted = watch_or_cancel(job, quiet=given.json)
+    code = report_end(spec, snapshot, given.json)
+    return Exit.INTERRUPTED if interrupted else code
 
 
 def parser_for(spec: Spec) -> argparse.ArgumentParser:
     """The parser of an action's own command, made from its declaration."""
-    parser = argparse.ArgumentParser(
-        prog=f"hfbench {spec.name.replace('.', ' ')}", description=f"{spec.summary}.", allow_abbrev=False
+    parser = Parser(
+        prog=f"hfbench {spec.name.replace('.', ' ')}",
+        description=f"{spec.summary}.",
+        epilog="" if spec.inline else WAITING,
     )
     for param in spec.params:
         _add(parser, param)
@@ -74,24 +80,21 @@ def report_end(spec: Spec, snapshot: JobSnapshot, as_json: bool) -> int:
     if snapshot.error:
         error = error_from_parts(snapshot.error)
     else:
-        error = HfbenchError(f"the job {snapshot.state}: {snapshot.sentence()}", where=snapshot.id)
+        how = "died" if snapshot.state is State.DIED else f"was {snapshot.state}"
+        error = HfbenchError(f"the job {how}: {snapshot.sentence() or 'no reason given'}", where=snapshot.id)
     if snapshot.state is State.DIED and not as_json:
         for line in snapshot.tail:
             complain(f"| {line}")
-    return _fail(error, as_json, job=snapshot.id, state=str(snapshot.state))
+    if as_json:
+        told = {"error": error.parts(), "job": snapshot.id, "state": str(snapshot.state)}
+        print(json.dumps(told, ensure_ascii=True))
+    complain(error)
+    return int(error.exit)
 
 
 def _print_result(spec: Spec, data: dict[str, Any], as_json: bool, *, failed: bool) -> int:
     print(json.dumps(data, ensure_ascii=True) if as_json else "\n".join(result_lines(spec, data)))
     return Exit.FAILED if failed else Exit.OK
-
-
-def _fail(error: HfbenchError, as_json: bool, **more: Any) -> int:
-    """Say what is wrong on stderr, and as an object on stdout when JSON was asked for."""
-    if as_json:
-        print(json.dumps({"error": error.parts(), **more}, ensure_ascii=True))
-    complain(error)
-    return int(error.exit)
 
 
 def _add(parser: argparse.ArgumentParser, param: Param) -> None:
@@ -111,7 +114,7 @@ def _add(parser: argparse.ArgumentParser, param: Param) -> None:
         parser.add_argument(param.flag, dest=param.name, required=param.required, metavar=metavar, help=help)
 
 
-def _values(spec: Spec, given: argparse.Namespace) -> dict[str, Any]:
+def values_of(spec: Spec, given: argparse.Namespace) -> dict[str, Any]:
     """The fields the command line names, read by their declarations; InvalidParams lists all that are wrong."""
     values, problems = {}, []
     for param in spec.params:
@@ -125,6 +128,3 @@ def _values(spec: Spec, given: argparse.Namespace) -> dict[str, Any]:
     if problems:
         raise InvalidParams(spec.name, problems)
     return values
-
-
-__all__ = ["UsageError", "main", "parser_for", "report_end"]

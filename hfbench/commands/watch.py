@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-import signal
 import sys
 
+from hfbench.exits import complain
 from hfbench.jobs.cancel import cancel
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.events import Event, Log
 from hfbench.jobs.follow import snapshots
 from hfbench.jobs.run import Run
-from hfbench.jobs.snapshot import JobSnapshot, State
+from hfbench.jobs.snapshot import JobSnapshot, State, read_job
 from hfbench.text import clip, printable
 from hfbench.units import show_elapsed, show_value
 
@@ -24,23 +25,32 @@ class StderrRun(Run):
 
 
 def watch(job: JobDirectory, *, quiet: bool = False) -> JobSnapshot:
-    """Follow a job to its end. Ctrl-C cancels it and waits for it to stop; a second one leaves at once."""
-    live = not quiet and sys.stderr.isatty()
-    snapshot: JobSnapshot | None = None
+    """Follow a job to its end; Ctrl-C stops the watching only."""
+    live = not quiet and is_live()
+    snapshot = read_job(job)
     try:
         for snapshot in snapshots(job):
             if live:
                 _redraw(status_line(snapshot))
-    except KeyboardInterrupt:
-        if live:
-            _redraw("cancelling ...")
-        snapshot = cancel(job)
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         if live:
             _redraw("")
-    assert snapshot is not None
     return snapshot
+
+
+def watch_or_cancel(job: JobDirectory, *, quiet: bool = False) -> tuple[JobSnapshot, bool]:
+    """Follow a job to its end, which Ctrl-C brings about; was it? A second Ctrl-C leaves at once."""
+    try:
+        return watch(job, quiet=quiet), False
+    except KeyboardInterrupt:
+        if not quiet:
+            complain("cancelling the job; Ctrl-C again leaves it to itself")
+        return cancel(job), True
+
+
+def is_live() -> bool:
+    """True when stderr is a terminal on which a line can be drawn again."""
+    return sys.stderr.isatty() and os.environ.get("TERM") not in ("", "dumb", None)
 
 
 def status_line(snapshot: JobSnapshot) -> str:
@@ -65,4 +75,4 @@ def _redraw(line: str) -> None:
 
 def _show(event: Event) -> None:
     if isinstance(event, Log) and event.level != "info":
-        print(f"hfbench: {printable(event.text)}", file=sys.stderr)
+        complain(event.text)

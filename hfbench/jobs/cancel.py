@@ -15,9 +15,11 @@ from hfbench.jobs.events import Cancelled
 from hfbench.jobs.follow import wait_until
 from hfbench.jobs.process import signal_group
 from hfbench.jobs.snapshot import JobSnapshot, State, read_job
-from hfbench.jobs.supervise import GRACE
 from hfbench.jobs.tail import has_final_event
 from hfbench.jobs.writer import write_final
+
+SLACK = 5.0
+"""Seconds a supervisor is given beyond the grace time of its job, before it is killed itself."""
 
 
 class StillRunning(UsageError):
@@ -25,7 +27,10 @@ class StillRunning(UsageError):
 
 
 def request_cancel(job: JobDirectory) -> bool:
-    """Ask a job to stop and return at once; False when it is over already, or runs on another machine."""
+    """Ask a job to stop and return at once; False when it is over already, or no signal could be sent.
+
+    The file is for a worker on another machine, or one that has not said its process id yet: it looks for it.
+    """
     snapshot = read_job(job)
     if snapshot.state.over:
         return False
@@ -34,21 +39,26 @@ def request_cancel(job: JobDirectory) -> bool:
     return _on_this_host(snapshot) and signal_group(snapshot.pid, snapshot.ticks, signal.SIGTERM)
 
 
-def cancel(job: JobDirectory, *, grace: float = GRACE) -> JobSnapshot:
-    """Stop a job and return how it ended; a worker that does not stop in its grace time is killed."""
+def cancel(job: JobDirectory) -> JobSnapshot:
+    """Stop a job and return how it ended; what does not stop in its grace time is killed."""
     request_cancel(job)
-    snapshot = wait_until(job, lambda s: s.state.over, timeout=grace + 3)
+    snapshot = wait_until(job, lambda s: s.state.over, timeout=job.grace + SLACK)
     if snapshot.state.over:
         return _with_an_end(job, snapshot)
     if _on_this_host(snapshot):
         signal_group(snapshot.pid, snapshot.ticks, signal.SIGKILL)
-    return _with_an_end(job, wait_until(job, lambda s: s.state.over, timeout=5))
+    return _with_an_end(job, wait_until(job, lambda s: s.state.over, timeout=SLACK))
+
+
+def refuse_live(job: JobDirectory) -> None:
+    """StillRunning when a job is not over."""
+    if not read_job(job).state.over:
+        raise StillRunning("the job is not over", where=job.id, remedy=f"hfbench jobs cancel {job.short_id} stops it")
 
 
 def remove(job: JobDirectory) -> None:
     """Delete the folder of a job that is over; StillRunning otherwise."""
-    if not read_job(job).state.over:
-        raise StillRunning("the job is not over", where=job.id, remedy=f"hfbench jobs cancel {job.short_id} stops it")
+    refuse_live(job)
     with naming_the_folder(job.path.parent):
         shutil.rmtree(job.path)
 
@@ -57,7 +67,7 @@ def _with_an_end(job: JobDirectory, snapshot: JobSnapshot) -> JobSnapshot:
     """Write the last event in place of a worker that was killed before it could."""
     if snapshot.state is State.CANCELLED and not has_final_event(job):
         with contextlib.suppress(OSError):
-            lock = take_lock(job.lock)
+            lock = take_lock(job.lock, patience=1.0)
             if lock is not None:
                 write_final(job, Cancelled(reason=snapshot.reason))
                 os.close(lock)

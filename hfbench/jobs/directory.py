@@ -9,6 +9,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +23,10 @@ ID = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[a-z0-9_.]+-[0-9a-f]{6}")
 REQUEST_VERSION = 1
 RESERVE_BYTES = 16 * 1024
 """Kept aside in each folder, so that a job on a full disk can still say why it failed."""
+GRACE = 10.0
+"""Seconds between asking a job to stop and killing it, unless its request says otherwise."""
+TAKEN = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
+"""What flock answers when another process holds the lock; anything else is trouble with the disk."""
 
 
 class JobsFolderError(HfbenchError):
@@ -73,11 +78,17 @@ class JobDirectory:
         """The request as it was asked; it never changes."""
         return self.read("request.json") or {}
 
+    @property
+    def grace(self) -> float:
+        """Seconds this job is given to stop when it is asked to."""
+        asked = self.request.get("grace")
+        return float(asked) if isinstance(asked, (int, float)) and asked >= 0 else GRACE
+
     def read(self, name: str) -> dict[str, Any] | None:
         """A JSON file of the job; None when it is absent or not (yet) whole."""
         try:
             data = json.loads((self.path / name).read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         return data if isinstance(data, dict) else None
 
@@ -92,25 +103,38 @@ class JobDirectory:
         except OSError:
             return False
         try:
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError as error:
-            return error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
+            return not try_lock(fd, fcntl.LOCK_SH)
+        except OSError:
+            return False
         finally:
             os.close(fd)
-        return False
 
 
-def create(root: Path, action: str, request: dict[str, Any]) -> JobDirectory:
-    """Make the folder of a new job and write its request; JobsFolderError when that cannot be done."""
+def create(root: Path, action: str, request: dict[str, Any]) -> tuple[JobDirectory, int]:
+    """Make the folder of a new job with its request: the job, and a descriptor that holds its lock.
+
+    Made under a hidden name and then renamed: whoever sees a job sees one that is whole and locked.
+    JobsFolderError when the folder cannot be written.
+    """
     stamp = time.strftime("%Y-%m-%dT%H-%M-%S")
     job = JobDirectory(root / f"{stamp}-{action}-{secrets.token_hex(3)}")
-    with naming_the_folder(root):
-        job.path.mkdir(parents=True)
-        (job.path / "artifacts").mkdir()
-        job.reserve.write_bytes(b"\0" * RESERVE_BYTES)
-        job.events.touch()
-        job.write("request.json", {"v": REQUEST_VERSION, "action": action, "created": time.time(), **request})
-    return job
+    unseen = JobDirectory(root / f".new-{job.id}")
+    lock = None
+    try:
+        with naming_the_folder(root):
+            (unseen.path / "artifacts").mkdir(parents=True)
+            unseen.reserve.write_bytes(os.urandom(RESERVE_BYTES))  # zeros take no room on a disk that compresses
+            unseen.events.touch()
+            unseen.write("request.json", {"v": REQUEST_VERSION, "action": action, "created": time.time(), **request})
+            lock = take_lock(unseen.lock)
+            unseen.path.rename(job.path)
+    except BaseException:
+        if lock is not None:
+            os.close(lock)
+        shutil.rmtree(unseen.path, ignore_errors=True)
+        raise
+    assert lock is not None, "nobody else knows the hidden name"
+    return job, lock
 
 
 def find_job(root: Path, wanted: str) -> JobDirectory:
@@ -151,15 +175,35 @@ def _latest(root: Path, ids: list[str]) -> JobDirectory:
     )
 
 
-def take_lock(path: Path, *, wait: bool = False) -> int | None:
-    """A file descriptor that holds the lock, or None when another process does; close it to let go."""
+def take_lock(path: Path, *, patience: float = 0.0) -> int | None:
+    """A file descriptor that holds the lock, or None when another process does; close it to let go.
+
+    Readers hold it for a moment while they look: `patience` is the seconds to try again. OSError when the
+    disk knows no locks.
+    """
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    end = time.monotonic() + patience
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        while not try_lock(fd, fcntl.LOCK_EX):
+            if time.monotonic() >= end:
+                os.close(fd)
+                return None
+            time.sleep(0.01)
     except OSError:
         os.close(fd)
-        return None
+        raise
     return fd
+
+
+def try_lock(fd: int, kind: int) -> bool:
+    """True when an open file is locked now, False when another process holds it; other trouble is an OSError."""
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in TAKEN:
+            return False
+        raise
+    return True
 
 
 def write_json(path: Path, data: object) -> None:
@@ -178,7 +222,7 @@ def write_json(path: Path, data: object) -> None:
 
 
 @contextlib.contextmanager
-def naming_the_folder(root: Path) -> Iterator[None]:
+def naming_the_folder(root: Path, what: str = "the jobs folder") -> Iterator[None]:
     """Turn the trouble of writing below `root` into a sentence that names it."""
     try:
         yield
@@ -187,6 +231,4 @@ def naming_the_folder(root: Path) -> Iterator[None]:
             errno.ENOSPC: "free some space or set HFBENCH_HOME to another disk",
             errno.EDQUOT: "your quota is used up: set HFBENCH_HOME to another disk",
         }.get(error.errno or 0, "make it writable or set HFBENCH_HOME to a folder that is")
-        raise JobsFolderError(
-            f"the jobs folder cannot be written: {error.strerror}", where=root, remedy=remedy
-        ) from error
+        raise JobsFolderError(f"{what} cannot be written: {error.strerror}", where=root, remedy=remedy) from error

@@ -158,7 +158,7 @@ def from_line(line: bytes) -> Event | None:
         if kind is None:
             return Unknown(at=float(data["at"]), name=str(data["kind"]), data=data)
         return decode(kind, data)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
         return None
 
 

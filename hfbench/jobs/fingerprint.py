@@ -7,7 +7,6 @@ import platform
 import socket
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +62,8 @@ def fingerprint() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Installed versions of the packages that decide a result."""
+    from importlib import metadata  # brings in email and zipfile; only the fingerprint of a job needs them
+
     found = {}
     for name in PACKAGES:
         try:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.snapshot import Follower, JobSnapshot, read_job
+from hfbench.jobs.tail import read_at
 
 FASTEST, SLOWEST = 0.02, 0.2
 """Seconds between two looks: short after something happened, longer while nothing does."""
@@ -42,14 +43,15 @@ def wait_until(
 
 def log_lines(job: JobDirectory) -> Iterator[str]:
     """What the worker prints, line by line, until the job is over; bytes that are not UTF-8 stay escapes."""
-    follower, partial = Follower(job), b""
-    with job.log.open("rb") as file:
-        while True:
-            over = follower.read().state.over  # asked before reading, so that the last lines are not missed
-            *lines, partial = (partial + file.read()).split(b"\n")
+    follower, partial, offset = Follower(job), b"", 0
+    while True:
+        over = follower.read().state.over  # asked before reading, so that the last lines are not missed
+        while chunk := read_at(job.log, offset):
+            offset += len(chunk)
+            *lines, partial = (partial + chunk).split(b"\n")
             yield from (line.decode("utf-8", "surrogateescape") for line in lines)
-            if over:
-                if partial:
-                    yield partial.decode("utf-8", "surrogateescape")
-                return
-            time.sleep(SLOWEST)
+        if over:
+            if partial:
+                yield partial.decode("utf-8", "surrogateescape")
+            return
+        time.sleep(SLOWEST)

@@ -60,13 +60,16 @@ class History:
         """Read new and unfinished jobs again and forget those whose folder is gone."""
         try:
             self._refresh()
-        except sqlite3.OperationalError:  # the disk is full or became read-only: go on in memory
-            self._db = _new_index(":memory:")
+        except (sqlite3.Error, ValueError) as trouble:
+            self._db.close()
+            if not isinstance(trouble, sqlite3.OperationalError):
+                self._discard()  # damaged since it was opened: whoever opens it next makes it again
+            self._db = _new_index(":memory:")  # full, read-only, or just thrown away: go on without a file
             self._refresh()
 
     def reindex(self) -> int:
         """Forget everything and read all directories again; the number of jobs found."""
-        with contextlib.suppress(sqlite3.OperationalError), self._db:
+        with contextlib.suppress(sqlite3.Error), self._db:
             self._db.execute("DELETE FROM jobs")
         self.refresh()
         return int(self._db.execute("SELECT COUNT(*) FROM jobs").fetchone()[0])
@@ -75,17 +78,24 @@ class History:
         """Let go of the file."""
         self._db.close()
 
+    @property
+    def file(self) -> Path:
+        """The index file; it may be deleted at any time."""
+        return self.root / ".index.sqlite"
+
     def _open(self) -> sqlite3.Connection:
-        path = self.root / ".index.sqlite"
         for _ in range(2):
             try:
-                return _new_index(str(path))
+                return _new_index(str(self.file))
             except sqlite3.OperationalError:
                 break  # read-only, full or absent: the index is a convenience and memory will do
             except sqlite3.DatabaseError:
-                with contextlib.suppress(OSError):
-                    path.unlink()  # damaged or foreign: it is made again from the directories
+                self._discard()  # damaged or foreign: it is made again from the directories
         return _new_index(":memory:")
+
+    def _discard(self) -> None:
+        with contextlib.suppress(OSError):
+            self.file.unlink()
 
     def _refresh(self) -> None:
         present = set(job_ids(self.root))
@@ -140,7 +150,7 @@ def _values(s: JobSnapshot) -> tuple[Any, ...]:
         s.started,
         s.ended,
         headline(s.series, s.result),
-        s.sentence() or (f"waits for {s.waits_for}" if s.waits_for else ""),
+        s.sentence() or (f"waits for {s.waits_for.rpartition('-')[2]}" if s.waits_for else ""),
     )
 
 

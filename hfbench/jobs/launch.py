@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import hfbench
-from hfbench.errors import MissingError
-from hfbench.jobs.directory import JobDirectory, create, naming_the_folder, take_lock
+from hfbench.errors import HfbenchError, MissingError, UsageError
+from hfbench.jobs.directory import GRACE, JobDirectory, create, naming_the_folder
+from hfbench.jobs.events import Failed
+from hfbench.jobs.writer import write_final
 
 WORKER = "hfbench.worker"
 
@@ -26,6 +29,8 @@ class JobRequest:
     lease: bool = True
     timeout: float | None = None
     """Seconds of running time, waiting for a device not counted."""
+    grace: float = GRACE
+    """Seconds between asking the job to stop and killing it."""
     command: Sequence[str] = ()
     label: str = ""
 
@@ -33,29 +38,38 @@ class JobRequest:
 def launch(root: Path, request: JobRequest) -> JobDirectory:
     """Create the job directory and start its worker detached; JobsFolderError or MissingError when that fails.
 
-    The lock is taken here and handed to the worker as an open descriptor: from its first moment on,
-    a job whose lock is free is a job whose worker is gone.
+    The lock is handed to the worker as an open descriptor: from its first moment on, a job whose lock is
+    free is a job whose worker is gone.
     """
-    job = create(
-        root,
-        request.action,
-        {
-            "hfbench": hfbench.__version__,
-            "params": dict(request.params),
-            "lease": request.lease,
-            "timeout": request.timeout,
-            "label": request.label,
-            "cwd": os.getcwd(),
-        },
-    )
-    command = [*(request.command or (sys.executable,)), "-m", WORKER, str(job.path)]
-    with naming_the_folder(root):
-        lock = take_lock(job.lock)
-        log = os.open(job.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    assert lock is not None, "a new directory's lock is free"
+    asked = {
+        "hfbench": hfbench.__version__,
+        "params": dict(request.params),
+        "lease": request.lease,
+        "timeout": request.timeout,
+        "grace": request.grace,
+        "label": request.label,
+        "cwd": _current_folder(),
+    }
+    job, lock = create(root, request.action, asked)
     try:
-        subprocess.Popen(
-            [*command, "--lock-fd", str(lock)],
+        process = _start(job, lock, request.command or (sys.executable,))
+    except HfbenchError as error:
+        write_final(job, Failed(error=error.parts()))
+        raise
+    finally:
+        os.close(lock)
+    # Somebody has to collect the exit status, else a workbench that runs for days fills with zombies.
+    threading.Thread(target=process.wait, name=f"reaper of {job.id}", daemon=True).start()
+    return job
+
+
+def _start(job: JobDirectory, lock: int, command: Sequence[str]) -> subprocess.Popen[bytes]:
+    with naming_the_folder(job.path.parent):
+        log = os.open(job.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    try:
+        return subprocess.Popen(
+            # -P: a torch.py in the user's folder is not the torch that is meant
+            [*command, "-P", "-m", WORKER, str(job.path), "--lock-fd", str(lock)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -71,8 +85,13 @@ def launch(root: Path, request: JobRequest) -> JobDirectory:
         ) from error
     finally:
         os.close(log)
-        os.close(lock)
-    return job
+
+
+def _current_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError as error:
+        raise UsageError("the current folder is gone", remedy="change to a folder that exists") from error
 
 
 def _environment() -> dict[str, str]:

@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from hfbench.jobs.directory import naming_the_folder
+from hfbench.jobs.directory import naming_the_folder, try_lock
 
+LOCKS = "the folder of device locks"
 POLL = 0.1
 """Seconds between two looks at a device that is taken; a wait ends that much late at most."""
 
@@ -21,7 +22,8 @@ POLL = 0.1
 def lease_file(root: Path, device: str) -> Path:
     """The lock file of a device key such as `cpu` or a GPU's UUID."""
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", device)[:80]
-    return root / (safe if safe == device else f"{safe}-{hashlib.sha256(device.encode()).hexdigest()[:8]}")
+    plain = safe == device and safe.strip(".")
+    return root / (safe if plain else f"{safe}-{hashlib.sha256(device.encode()).hexdigest()[:8]}")
 
 
 def holder(root: Path, device: str) -> str:
@@ -31,12 +33,11 @@ def holder(root: Path, device: str) -> str:
     except OSError:
         return ""
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return "" if try_lock(fd, fcntl.LOCK_SH) else _named(fd)
     except OSError:
-        return _named(fd)
+        return ""
     finally:
         os.close(fd)
-    return ""
 
 
 @contextlib.contextmanager
@@ -48,7 +49,7 @@ def hold(root: Path, device: str, job_id: str, waiting: Callable[[str], None]) -
     fd = _open(root, device)
     try:
         told = None
-        while not _try(fd):
+        while not _locked(fd, root):
             now = _named(fd)
             if now != told:
                 waiting(now)
@@ -63,7 +64,7 @@ def hold(root: Path, device: str, job_id: str, waiting: Callable[[str], None]) -
 def _open(root: Path, device: str) -> int:
     """Open the lock file, shared by all users of the machine: made world-writable, never followed when a link."""
     path = lease_file(root, device)
-    with naming_the_folder(root):
+    with naming_the_folder(root, LOCKS):
         if not root.is_dir():
             root.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(OSError):
@@ -81,12 +82,10 @@ def _open(root: Path, device: str) -> int:
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def _try(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+def _locked(fd: int, root: Path) -> bool:
+    with naming_the_folder(root, LOCKS):
+        return try_lock(fd, fcntl.LOCK_EX)
+    raise AssertionError("unreachable: the block returns or raises")
 
 
 def _sign(fd: int, job_id: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from hfbench.codec import encode
@@ -25,28 +26,11 @@ from hfbench.jobs.events import (
     Running,
     Started,
 )
+from hfbench.jobs.state import State as State
 from hfbench.jobs.tail import EventTail, log_tail
 
 KEPT_SAMPLES = 5000
 KEPT_LOGS = 200
-
-
-class State(StrEnum):
-    """Where a job stands. A word, so that it can be shown without colour."""
-
-    STARTING = "starting"
-    QUEUED = "queued"
-    RUNNING = "running"
-    CANCELLING = "cancelling"
-    FINISHED = "finished"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    DIED = "died"
-
-    @property
-    def over(self) -> bool:
-        """True when nothing more will happen."""
-        return self in (State.FINISHED, State.FAILED, State.CANCELLED, State.DIED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,12 +129,13 @@ class Follower:
         self.job = job
         self._tail = EventTail(job)
         request = job.request
+        params, created = request.get("params"), request.get("created")
         self._snapshot = JobSnapshot(
             id=job.id,
             action=str(request.get("action", "?")),
-            params=request.get("params") or {},
+            params=params if isinstance(params, dict) else {},
             label=str(request.get("label") or ""),
-            created=float(request.get("created") or 0.0),
+            created=float(created) if isinstance(created, (int, float)) and math.isfinite(created) else 0.0,
         )
         self._values: dict[str, list[float]] = {}
 
@@ -173,16 +158,16 @@ class Follower:
 
     def fold(self, events: Iterable[Event]) -> JobSnapshot:
         """The snapshot after these further events."""
-        snapshot, touched = self._snapshot, set()
+        snapshot, touched = self._snapshot, dict[str, str]()
         for event in events:
             if isinstance(event, Metric):
                 self._values.setdefault(event.name, []).append(event.value)
-                touched.add((event.name, event.unit))
+                touched[event.name] = event.unit
             else:
                 snapshot = _after(snapshot, event)
         if touched:
             series = dict(snapshot.series)
-            for name, unit in touched:
+            for name, unit in touched.items():
                 values = self._values[name]
                 before = series[name].count if name in series else 0
                 added = len(values) - len(series[name].values) if name in series else len(values)
@@ -195,10 +180,10 @@ class Follower:
     def _without_end(self, snapshot: JobSnapshot) -> JobSnapshot:
         """The state of a job that nobody works on and that did not say how it ended."""
         if self.job.read("result.json"):  # killed between the result and the last event: the work is whole
-            return replace(snapshot, state=State.FINISHED, ended=self.job.path.stat().st_mtime)
+            return replace(snapshot, state=State.FINISHED, ended=_mtime(self.job.path / "result.json"))
         if self.job.read("cancel.json"):
-            return replace(snapshot, state=State.CANCELLED, reason="killed on request")
-        when = _mtime(self.job)
+            return replace(snapshot, state=State.CANCELLED, ended=_mtime(self.job.events), reason="killed on request")
+        when = _mtime(self.job.events)
         return replace(snapshot, state=State.DIED, ended=when, reason="the worker is gone and left no word")
 
 
@@ -216,9 +201,9 @@ def plain(snapshot: JobSnapshot) -> dict[str, Any]:
     return data
 
 
-def _mtime(job: JobDirectory) -> float:
+def _mtime(path: Path) -> float:
     try:
-        return job.events.stat().st_mtime
+        return path.stat().st_mtime
     except OSError:
         return time.time()
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
-import resource
 import select
 import signal
 import sys
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,12 +20,21 @@ from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.events import Cancelled, Died, Event, Failed
 from hfbench.jobs.process import signal_name
 from hfbench.jobs.tail import has_final_event
-from hfbench.jobs.writer import EventWriter
-from hfbench.units import show_bytes, show_elapsed
+from hfbench.jobs.writer import write_final
+from hfbench.units import show_bytes, show_seconds
 
-GRACE = 10.0
-"""Seconds between asking a job to stop and killing it."""
+TICK = 0.5
+"""Seconds between two looks at the clock and at cancel.json; signals are seen at once."""
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 PR_SET_PDEATHSIG = 1
+
+EXPLAINED = {
+    "SIGKILL": ": by somebody, or by a memory limit that leaves no trace here",
+    "SIGSEGV": ": native code crashed",
+    "SIGABRT": ": native code gave up",
+    "SIGBUS": ": a mapped file shrank or the disk failed",
+    "SIGILL": ": native code uses an instruction this CPU lacks",
+}
 
 
 class CancelRequested(BaseException):
@@ -48,20 +58,30 @@ class Ending:
     """True when it did not stop in its grace time and was killed."""
 
 
-def supervise(job: JobDirectory, work: Callable[[], int], *, timeout: Callable[[], float | None]) -> int:
+def supervise(
+    job: JobDirectory, work: Callable[[], int], *, timeout: Callable[[], float | None], lock: int | None = None
+) -> int:
     """Fork, let the child do `work` and return its exit status; write the last event if the child did not.
 
     `timeout()` gives the time (time.monotonic) at which the work must have ended, or None while there is no
-    limit yet: the wait for a device does not count.
+    limit yet: the wait for a device does not count. The child leads a process group of its own, of which
+    nothing is left when it has ended, and lets go of `lock`: a stray of its own must not hold it.
     """
     oom_before = _oom_kills()
-    parent = os.getpid()
+    parent, signals = os.getpid(), _watch_signals()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # no request is lost around the fork
     child = os.fork()
     if child == 0:
-        _die_with(parent)
-        os._exit(_guarded(work))
-    status, stopped_by, killed = _wait(child, timeout)
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if lock is not None:
+            os.close(lock)
+        _become_child(parent)
+        os._exit(_guarded(work, before))
+    with contextlib.suppress(OSError):
+        os.setpgid(child, child)  # the child does so too: whoever comes first
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    stopped_by, killed = _wait(child, job, timeout, signals)
+    _signal(child, signal.SIGKILL)  # what the child started and left behind; its own end is not collected yet
+    _, status, usage = os.wait4(child, 0)
     ending = Ending(
         status=status,
         peak_rss=usage.ru_maxrss * 1024,
@@ -70,20 +90,20 @@ def supervise(job: JobDirectory, work: Callable[[], int], *, timeout: Callable[[
         killed=killed,
     )
     if not has_final_event(job):
-        writer = EventWriter(job)
-        writer(last_words(ending))
-        writer.close()
-    return os.waitstatus_to_exitcode(status)
+        write_final(job, last_words(ending, grace=job.grace, limit=job.request.get("timeout")))
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
 
 
-def last_words(ending: Ending) -> Event:
+def last_words(ending: Ending, *, grace: float, limit: float | None) -> Event:
     """The final event of a job whose worker ended without writing one."""
     code = os.waitstatus_to_exitcode(ending.status)
     if ending.stopped_by == "timeout":
-        error = TookTooLong("ran longer than its time limit and was stopped", remedy="raise the timeout")
+        allowed = f" of {show_seconds(limit)}" if limit else ""
+        error = TookTooLong(f"ran longer than its time limit{allowed} and was stopped", remedy="raise the timeout")
         return Failed(error=error.parts())
     if ending.stopped_by == "cancel":
-        how = f"killed after {show_elapsed(GRACE)} of grace" if ending.killed else "stopped on request"
+        how = f"killed after {show_seconds(grace)} of grace" if ending.killed else "stopped on request"
         return Cancelled(reason=how)
     if code == Exit.TERMINATED:
         return Cancelled(reason="stopped by a signal")
@@ -96,57 +116,76 @@ def last_words(ending: Ending) -> Event:
     return Died(reason=f"killed by {name}{EXPLAINED.get(name, '')}", signal=name)
 
 
-EXPLAINED = {
-    "SIGKILL": ": by somebody, or by a memory limit that leaves no trace here",
-    "SIGSEGV": ": native code crashed",
-    "SIGABRT": ": native code gave up",
-    "SIGBUS": ": a mapped file shrank or the disk failed",
-    "SIGILL": ": native code uses an instruction this CPU lacks",
-}
+def _watch_signals() -> int:
+    """A descriptor that becomes readable with each signal this process gets; none of them ends it."""
+    readable, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    for signum in (*STOP_SIGNALS, signal.SIGCHLD):
+        signal.signal(signum, lambda *_: None)
+    return readable
 
 
-def _guarded(work: Callable[[], int]) -> int:
-    """Run the work with the signal handlers of a working process; flush what it printed."""
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(signum, _ask_to_stop)
+def _become_child(parent: int) -> None:
+    """Lead a new group, and let the kernel kill this process with its supervisor: nobody could report on it."""
+    os.setpgid(0, 0)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
+def _guarded(work: Callable[[], int], mask: Iterable[int]) -> int:
+    """Do the work of the child; its exit status, whatever is raised."""
     try:
+        for signum in STOP_SIGNALS:
+            signal.signal(signum, _ask_to_stop)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return work()
     except CancelRequested:
         return Exit.TERMINATED
+    except SystemExit as request:  # a library that thinks it is a program
+        return request.code if isinstance(request.code, int) else Exit.FAILED
+    except BaseException:
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+        return Exit.FAILED
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
 
 
 def _ask_to_stop(signum: int, frame: object) -> None:
-    for each in (signal.SIGTERM, signal.SIGINT):  # one request is enough: clean-up is not to be interrupted
+    for each in STOP_SIGNALS:  # one request is enough: clean-up is not to be interrupted
         signal.signal(each, signal.SIG_IGN)
     raise CancelRequested(signal_name(signum))
 
 
-def _wait(child: int, timeout: Callable[[], float | None]) -> tuple[int, str, bool]:
-    """Wait for the child; stop it on SIGTERM or when its time is over. (status, stopped by, killed)"""
-    requests, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
-        signal.signal(signum, lambda *_: None)
+def _wait(child: int, job: JobDirectory, timeout: Callable[[], float | None], signals: int) -> tuple[str, bool]:
+    """Wait for the child; stop it on request or when its time is over. (stopped by, killed)"""
     stopped_by, asked_at, killed = "", 0.0, False
-    while True:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            return status, stopped_by, killed
+    while not os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
         now = time.monotonic()
-        if not stopped_by and (limit := timeout()) is not None and now >= limit:
-            stopped_by, asked_at = "timeout", now
-            os.kill(child, signal.SIGTERM)
-        if stopped_by and not killed and now >= asked_at + GRACE:
+        if not stopped_by:
+            stopped_by, asked_at = _reason_to_stop(job, timeout, signals, now), now
+            if stopped_by:
+                _signal(child, signal.SIGTERM)
+        elif not killed and now >= asked_at + job.grace:
             killed = True
-            os.kill(child, signal.SIGKILL)
-        select.select([requests], [], [], 0.2)
-        received = _drain(requests)
-        if not stopped_by and received & {signal.SIGTERM, signal.SIGINT}:
-            stopped_by, asked_at = "cancel", time.monotonic()
-            os.kill(child, signal.SIGTERM)  # the request may have come to this process alone
+            _signal(child, signal.SIGKILL)
+        select.select([signals], [], [], TICK if not stopped_by else min(TICK, 0.05 + job.grace / 4))
+        if stopped_by:
+            _drain(signals)
+    return stopped_by, killed
+
+
+def _reason_to_stop(job: JobDirectory, timeout: Callable[[], float | None], signals: int, now: float) -> str:
+    """`cancel` when a signal or a file asks for it, `timeout` when the time is over, else nothing."""
+    if _drain(signals) & set(STOP_SIGNALS) or (job.path / "cancel.json").exists():
+        return "cancel"
+    limit = timeout()
+    return "timeout" if limit is not None and now >= limit else ""
 
 
 def _drain(fd: int) -> set[int]:
@@ -156,12 +195,9 @@ def _drain(fd: int) -> set[int]:
         return set()
 
 
-def _die_with(parent: int) -> None:
-    """Let the kernel kill this process when its supervisor is killed: nobody would be left to report on it."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
+def _signal(group: int, signum: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signum)
 
 
 def _oom_kills() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.events import Event, from_line
@@ -18,7 +19,6 @@ class EventTail:
         self.job = job
         self.offset = 0
         self.skipped = 0
-        self._partial = b""
 
     def read(self) -> Iterator[Event]:
         """The events appended since the last call; none while the file is absent."""
@@ -26,18 +26,29 @@ class EventTail:
             fd = os.open(self.job.events, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return
+        torn = b""
         try:
-            while chunk := os.pread(fd, CHUNK, self.offset):
-                self.offset += len(chunk)
-                *lines, self._partial = (self._partial + chunk).split(b"\n")
-                for line in filter(None, lines):
-                    event = from_line(line)
-                    if event is None:
-                        self.skipped += 1
-                    else:
+            while chunk := os.pread(fd, CHUNK, self.offset + len(torn)):
+                *lines, torn = (torn + chunk).split(b"\n")
+                for line in lines:
+                    self.offset += len(line) + 1  # whole lines only: a writer may still cut a torn one off
+                    event = from_line(line) if line else None
+                    if event is not None:
                         yield event
+                    elif line:
+                        self.skipped += 1
         finally:
             os.close(fd)
+
+
+def read_at(path: Path, offset: int) -> bytes:
+    """At most CHUNK bytes of a file from there on; none at its end, or while it is absent."""
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read(CHUNK)
+    except OSError:
+        return b""
 
 
 def read_events(job: JobDirectory) -> list[Event]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from typing import ClassVar
 
 from hfbench.errors import HfbenchError
 from hfbench.jobs.directory import JobDirectory
@@ -13,6 +14,8 @@ from hfbench.jobs.events import Event, to_line
 
 class DiskFull(HfbenchError):
     """The job's disk has no room for another event."""
+
+    REMEDY: ClassVar[str] = "free some space and run the job again"
 
 
 class EventWriter:
@@ -28,10 +31,16 @@ class EventWriter:
         if self._append(line):
             return
         if not event.final:
-            raise DiskFull("the disk is full", where=self.job.path, remedy="free some space and run the job again")
+            raise DiskFull("the disk is full", where=self.job.path, remedy=DiskFull.REMEDY)
         with contextlib.suppress(OSError):
             self.job.reserve.unlink()
         self._append(line)
+
+    def __enter__(self) -> EventWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Make what was written durable and let go of the file."""
@@ -55,8 +64,5 @@ class EventWriter:
 
 def write_final(job: JobDirectory, event: Event) -> None:
     """Append a last event to a job whose worker is gone; the caller holds its lock."""
-    writer = EventWriter(job)
-    try:
+    with EventWriter(job) as writer:
         writer(event)
-    finally:
-        writer.close()

@@ -75,9 +75,19 @@ class BenchScreen(Screen[None]):
         yield MachineStrip(self.bench.machine.strip)
         yield KeyLine()
 
+    @property
+    def in_front(self) -> bool:
+        """True when no other screen of the workbench covers this one; a question asked over it does not count.
+
+        Painting a covered screen would make Textual paint all of the one that covers it.
+        """
+        screens = (screen for screen in reversed(self.app.screen_stack) if isinstance(screen, BenchScreen))
+        return next(screens, None) is self
+
     def on_screen_resume(self) -> None:
         """Show what happened while another screen was in front."""
-        self.refresh_frame()
+        if self.is_mounted:
+            self.machine_changed()
 
     def on_resize(self, event: events.Resize) -> None:
         """Say which size is needed when there is too little room, instead of hiding things without a word."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import ClassVar
 
 from textual import on, work
@@ -32,6 +33,8 @@ from hfbench.widgets.progress_line import ProgressLine
 
 PANES = ("result", "log", "output", "environment", "request")
 SHOWN_METRICS = 4
+PACE = 0.2
+"""Seconds between two pictures of a live job: more often is not read, and over SSH each one costs."""
 
 
 class SnapshotRead(Latest):
@@ -80,8 +83,8 @@ class JobScreen(BenchScreen):
     }
     """
 
-    snapshot: reactive[JobSnapshot | None] = reactive(None)
-    pane: reactive[str] = reactive("")
+    snapshot: reactive[JobSnapshot | None] = reactive(None, repaint=False)  # each part repaints what changed of it
+    pane: reactive[str] = reactive("", repaint=False)
 
     def __init__(self, job: JobDirectory) -> None:
         super().__init__()
@@ -119,6 +122,11 @@ class JobScreen(BenchScreen):
         self.follow()
         self.set_interval(1.0, self._tick)
 
+    def machine_changed(self) -> None:
+        """Nothing here depends on it, but what was read while this page was covered is painted now."""
+        super().machine_changed()
+        self.watch_snapshot()
+
     @work(thread=True, exclusive=True, group="follow", exit_on_error=False)
     def follow(self) -> None:
         """Read the job until it is over or the page is left."""
@@ -126,6 +134,7 @@ class JobScreen(BenchScreen):
         for snapshot in snapshots(self.job, stop=lambda: worker.is_cancelled):
             if not worker.is_cancelled:
                 self.post_message(SnapshotRead(snapshot, job_text(snapshot)))
+                time.sleep(0 if snapshot.state.over else PACE)
 
     @on(SnapshotRead)
     def _read(self, message: SnapshotRead) -> None:
@@ -139,15 +148,16 @@ class JobScreen(BenchScreen):
 
     def watch_snapshot(self) -> None:
         """Paint the parts that changed."""
-        if self.snapshot is None or self.text is None or not self.is_mounted:
+        if self.snapshot is None or self.text is None or not self.is_mounted or not self.in_front:
             return
         text = self.text
         self.refresh_frame()
         self.set_class(bool(text.result), "-over")  # the result's own table tells more
         if (parts := (text.heading, "\n".join(text.metrics[:SHOWN_METRICS]))) != self._painted:
+            taller = parts[1].count("\n") != "".join(self._painted[1:]).count("\n") or not self._painted
             self._painted = parts
-            self.query_one("#heading", Static).update(parts[0])
-            self.query_one("#metrics", Static).update(parts[1])
+            self.query_one("#heading", Static).update(parts[0], layout=False)
+            self.query_one("#metrics", Static).update(parts[1], layout=taller)
         self.query_one(ProgressLine).show(list(text.phases))
         notice = self.query_one(Notice)
         if text.trouble:
@@ -200,7 +210,7 @@ class JobScreen(BenchScreen):
         self.post_message(PaneRead(pane, lines))
 
     def _tick(self) -> None:
-        if self.is_current and self.snapshot and not self.snapshot.state.over:
+        if self.in_front and self.snapshot and not self.snapshot.state.over:
             self.refresh_frame()
 
     def action_pane(self, step: int) -> None:

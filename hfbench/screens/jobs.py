@@ -102,7 +102,7 @@ class JobsScreen(BenchScreen):
         self.query_one(RecordTable).show([record_of(row, now) for row in rows])
 
     def _tick(self) -> None:
-        if self.is_current and any(not row.state.over for row in self.bench.machine.known_jobs):
+        if self.in_front and any(not row.state.over for row in self.bench.machine.known_jobs):
             self.show_rows(self.bench.machine.known_jobs)
 
     async def action_copy_id(self) -> None:

@@ -104,13 +104,19 @@ class LaunchScreen(BenchScreen):
                 facts["model"] = Fact("resolves to", str(resolve(str(model)).folder), "ok")
             except HfbenchError as error:
                 facts["model"] = Fact("model", str(error), "error")
-        if self.spec.lease and (device := state.values.get(self.spec.lease, self.spec.param(self.spec.lease).default)):
-            if job := _held_by(str(device)):
-                facts["waits"] = Fact("waits for", f"{device}: {job} holds it", "warn")
+        device = self.device_of(state)
+        if device and (job := _held_by(device)):
+            facts["waits"] = Fact("waits for", f"{device}: {job} holds it", "warn")
         if lacking := self.spec.missing():
             install = f"; pip install 'hfbench[{self.spec.extra}]'" if self.spec.extra else ""
             facts["needs"] = Fact("missing", f"{', '.join(lacking)}{install}", "error")
         self.app.call_from_thread(self._found, state, facts)
+
+    def device_of(self, state: FormState) -> str:
+        """The device the job would hold; empty when it needs none."""
+        if self.spec.lease is None:
+            return ""
+        return str(state.values.get(self.spec.lease, self.spec.param(self.spec.lease).default))
 
     def _found(self, state: FormState, facts: dict[str, Fact]) -> None:
         if state is self.state and self.is_attached:

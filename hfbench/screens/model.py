@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -111,6 +112,7 @@ class ModelScreen(BenchScreen):
     def on_unmount(self) -> None:
         """Nobody looks any more."""
         self._background.stop()
+        gc.unfreeze()
 
     @property
     def front(self) -> ModelTab:
@@ -122,7 +124,7 @@ class ModelScreen(BenchScreen):
 
     def action_read(self) -> None:
         """Read the model anew."""
-        cache = self.bench.config.models.cache
+        empty, cache = ModelView(reference=self.reference), self.bench.config.models.cache
         cache_dir = Path(cache).expanduser() if cache else None
 
         def read(stopped: Stopped, post: Callable[[Message], None]) -> None:
@@ -131,9 +133,10 @@ class ModelScreen(BenchScreen):
                     remember(view.anywhere)
                 post(Read(view))
 
-            read_model(self.reference, cache_dir, show, stopped)
+            read_model(empty, cache_dir, show, stopped)
 
-        self._show(ModelView(reference=self.reference))
+        self._show(empty)
+        gc.freeze()  # a full collection would visit a million names again and again: 200 ms each at the keys
         self._background.start(read)
 
     @on(Read)

@@ -26,11 +26,13 @@ MOST_LINES = 2_000
 Show = Callable[[ModelView], None]
 
 
-def read_model(reference: str, cache_dir: Path | None, show: Show, stopped: Callable[[], bool]) -> None:
-    """Show ever fuller pictures of a model; the last one has `reading` False. Nothing is raised for what is wrong."""
-    view = ModelView(reference=reference)
+def read_model(view: ModelView, cache_dir: Path | None, show: Show, stopped: Callable[[], bool]) -> None:
+    """Show ever fuller pictures of a model, beginning with the empty `view` of it, into whose columns tensors go.
+
+    The last one has `reading` False. Nothing is raised for what is wrong.
+    """
     try:
-        location = resolve(reference, cache_dir=cache_dir)
+        location = resolve(view.reference, cache_dir=cache_dir)
         view = replace(view, location=location)
         show(view)
         view = replace(view, files=tuple(list_files(location.folder)))

@@ -31,6 +31,7 @@ class Notice(Static):
     ) -> None:
         super().__init__(id=id)
         self.found, self.where, self.remedy, self.state = found, where, remedy, state
+        self._said: tuple[str, ...] | None = None
 
     def show(self, found: str, *, where: str = "", remedy: str = "", state: State = "error") -> None:
         """Say this."""
@@ -50,8 +51,10 @@ class Notice(Static):
         self._say()
 
     def _say(self) -> None:
-        if not self.is_attached:
+        saying = (self.found, self.where, self.remedy, self.state)
+        if not self.is_attached or saying == self._said:
             return
+        self._said = saying
         self.display = bool(self.found)
         sign = glyphs_of(self.app).sign(self.state)
         self.update(content_of(notice_lines(self.found, self.where, self.remedy, sign, self.state)))

@@ -158,9 +158,10 @@ def test_a_broken_file_is_one_sentence_and_everything_else_works(
 def test_an_action_that_could_not_be_loaded_says_why_it_is_unknown(folder: Path, hfbench: Hfbench) -> None:
     (folder / "greet.py").write_text("import no_such_module\n")
     done = hfbench("actions", "toy.greet")
-    assert done.returncode in (1, 2)
-    assert "no_such_module" in done.stderr
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "greet.py: cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'" in done.stderr
     assert "Traceback" not in done.stderr
+    assert "Did you mean 'demo'?" in hfbench("actions", "demoo").stderr
 
 
 def test_a_folder_that_is_not_there_is_told(folder: Path, hfbench: Hfbench) -> None:

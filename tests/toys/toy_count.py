@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from dataclasses import dataclass
@@ -28,11 +29,16 @@ class Count:
     pause: float = param("Time between two numbers", default=0.02, ge=0, unit="s")
     device: str = param("Device to hold meanwhile", default="cpu", kind="device")
     stubborn: bool = param("Ignore requests to stop", default=False)
+    stray: bool = param("Leave a process behind", default=False)
     model: str = param("A name that is not looked at", default="", kind="model")
 
     def perform(self, run: Run) -> Counted:
         if self.stubborn:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if self.stray and (pid := os.fork()) == 0:
+            time.sleep(600)
+        elif self.stray:
+            (run.artifacts / "stray").write_text(str(pid))
         for number in range(1, self.to + 1):
             print(f"counted {number}", flush=True)
             run.progress("count", number, self.to, "number")

@@ -25,9 +25,14 @@ class Nothing:
 class Fail:
     """Fail in a chosen way."""
 
-    how: Literal["error", "missing", "bug", "segv", "kill", "exit", "memory", "result"] = param("The way", default="error")
+    how: Literal["error", "missing", "bug", "segv", "kill", "exit", "leave", "disk", "memory", "result"] = param(
+        "The way", default="error"
+    )
+
+    say: str = param("What to print before", default="")
 
     def perform(self, run: Run) -> Nothing:
+        print(self.say, flush=True)
         print(f"about to fail by {self.how}", flush=True)
         match self.how:
             case "error":
@@ -37,7 +42,14 @@ class Fail:
             case "bug":
                 raise ZeroDivisionError("a bug")
             case "memory":
-                raise MemoryError
+                bytearray(1 << 62)
+            case "leave":
+                raise SystemExit(3)
+            case "disk":
+                with (run.artifacts / "big").open("wb") as file:
+                    while True:
+                        file.write(bytes(4096))
+                        file.flush()
             case "segv":
                 os.kill(os.getpid(), signal.SIGSEGV)
             case "kill":

@@ -1,0 +1,29 @@
+"""The argument parser of all commands: its complaints are sentences like any other error."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import NoReturn
+
+from hfbench.errors import UsageError
+from hfbench.text import did_you_mean
+
+UNKNOWN = r"unrecognized arguments: (\S+)"
+CHOICE = r"invalid choice: '(.*?)' \(choose from (.*)\)"
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises UsageError where argparse would print its usage and exit; options are never guessed from a prefix."""
+
+    def __init__(self, *, allow_abbrev: bool = False, **more: object) -> None:
+        super().__init__(allow_abbrev=allow_abbrev, **more)  # type: ignore[arg-type]
+
+    def error(self, message: str) -> NoReturn:
+        """UsageError with the nearest option or choice."""
+        remedy = f"{self.prog} --help lists them"
+        if found := re.search(UNKNOWN, message):
+            remedy = did_you_mean(found[1].partition("=")[0], self._option_string_actions) or remedy
+        elif found := re.search(CHOICE, message):
+            remedy = did_you_mean(found[1], re.findall(r"[\w.-]+", found[2])) or remedy
+        raise UsageError(message, where=self.prog, remedy=remedy)

@@ -1,0 +1,189 @@
+"""`hfbench jobs`: every verb, with and without JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hfbench.commands.jobs import table
+from hfbench.jobs.cancel import cancel
+from hfbench.jobs.directory import JobDirectory, find_job, job_ids
+from hfbench.jobs.follow import wait_until
+from hfbench.jobs.history import JobRow
+from hfbench.jobs.snapshot import State, read_job
+from hfbench.paths import jobs_root
+
+pytestmark = pytest.mark.usefixtures("toy_actions")
+
+Hfbench = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def finished(hfbench: Hfbench) -> JobDirectory:
+    """A job that has counted to three."""
+    hfbench("toy", "count", "--to", "3", "--label", "first try")
+    return find_job(jobs_root(), "last")
+
+
+@pytest.fixture
+def running(hfbench: Hfbench) -> Iterator[JobDirectory]:
+    """A job that counts for a long time."""
+    job = find_job(jobs_root(), hfbench("toy", "count", "--to", "100000", "--detach").stdout.strip())
+    wait_until(job, lambda s: s.progress is not None, timeout=60)
+    yield job
+    if job.path.exists():
+        cancel(job)
+
+
+def test_a_list_without_jobs_says_how_to_start_one(hfbench: Hfbench, home: Path) -> None:
+    done = hfbench("jobs")
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"no jobs yet in {home / 'jobs'}; hfbench bench generate MODEL starts one\n",
+    )
+    assert json.loads(hfbench("jobs", "list", "--json").stdout) == []
+    assert not home.exists()
+
+
+def test_the_list_shows_the_newest_first(hfbench: Hfbench, finished: JobDirectory) -> None:
+    hfbench("toy", "fail")
+    head, second, first = hfbench("jobs", "list").stdout.splitlines()
+    assert head.split() == ["JOB", "STATE", "ACTION", "RAN", "STARTED", "RESULT"]
+    assert first.split()[:3] == [finished.short_id, "finished", "toy.count"]
+    assert "toy: the toy is" in second
+    assert len(hfbench("jobs", "list", "-n", "1").stdout.splitlines()) == 2
+    [row] = json.loads(hfbench("jobs", "list", "-n", "1", "--json").stdout)
+    assert (row["action"], row["state"]) == ("toy.fail", "failed")
+
+
+def test_every_row_fits_eighty_columns() -> None:
+    row = JobRow(
+        id="2026-01-05T08-00-00-a_very.long_action_name-0123ab",
+        action="a_very.long_action_name",
+        label="x" * 200,
+        model="m" * 200,
+        device="cpu",
+        state=State.CANCELLING,
+        created=0.0,
+        started=1.0,
+        ended=None,
+        headline="h" * 200,
+        note="\x1b[2J" * 50,
+    )
+    lines = table([row], 10_000_000.0)
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in lines[1]
+    assert lines[1].startswith("0123ab  cancelling  a_very.long...")
+
+
+def test_show_tells_all_about_one_job(hfbench: Hfbench, finished: JobDirectory) -> None:
+    told = hfbench("jobs", "show", finished.short_id).stdout
+    for part in (finished.id, "finished", str(finished.path), "to", "doubled"):
+        assert part in told
+    data = json.loads(hfbench("jobs", "show", "last", "--json").stdout)
+    assert (data["state"], data["label"], data["result"]["count"]) == ("finished", "first try", 3)
+    assert (data["params"]["to"], data["metrics"]["number"]["count"]) == (3, 3)
+    assert data["environment"]["host"]
+    assert data["directory"] == str(finished.path)
+
+
+def test_show_tells_why_a_job_failed(hfbench: Hfbench) -> None:
+    hfbench("toy", "fail", "--how", "segv")
+    told = hfbench("jobs", "show", "last").stdout
+    assert "died: killed by SIGSEGV: native code crashed" in told
+    assert "| about to fail by segv" in told
+
+
+def test_logs_are_what_the_worker_printed(hfbench: Hfbench, finished: JobDirectory) -> None:
+    assert hfbench("jobs", "logs", "last").stdout == "counted 1\ncounted 2\ncounted 3\n"
+    assert hfbench("jobs", "logs", "last", "-f").stdout == "counted 1\ncounted 2\ncounted 3\n"
+    assert json.loads(hfbench("jobs", "logs", "last", "--json").stdout)["lines"][-1] == "counted 3"
+    finished.log.write_bytes(b"\x1b[2J evil \xff\n")
+    assert hfbench("jobs", "logs", "last").stdout == "\\x1b[2J evil \\xff\n"
+    finished.log.unlink()
+    for more in ([], ["-f"]):
+        done = hfbench("jobs", "logs", "last", *more)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_following_logs_prints_lines_as_they_come_until_the_end(hfbench: Hfbench, running: JobDirectory) -> None:
+    command = [sys.executable, "-m", "hfbench", "jobs", "logs", "-f", running.short_id]
+    following = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert following.stdout is not None
+    assert [following.stdout.readline() for _ in range(3)] == ["counted 1\n", "counted 2\n", "counted 3\n"]
+    hfbench("jobs", "cancel", running.id)
+    rest = following.stdout.read()
+    assert following.wait(60) == 0
+    assert rest.splitlines()[-1] == running.log.read_text().splitlines()[-1]
+
+
+def test_cancel_stops_several_and_says_how_they_ended(hfbench: Hfbench, running: JobDirectory) -> None:
+    queued = hfbench("toy", "count", "--detach").stdout.strip()
+    done = hfbench("jobs", "cancel", running.id, queued, "--json")
+    assert done.returncode == 0
+    assert [each["state"] for each in json.loads(done.stdout)] == ["cancelled", "cancelled"]
+    again = hfbench("jobs", "cancel", running.id)
+    assert again.stdout == f"{running.id} cancelled: stopped on request\n"
+
+
+def test_wait_ends_with_the_job_and_tells_how(hfbench: Hfbench, finished: JobDirectory) -> None:
+    done = hfbench("jobs", "wait", "last")
+    assert (done.returncode, done.stdout) == (0, f"{finished.id} finished\n")
+    hfbench("toy", "fail")
+    bad = hfbench("jobs", "wait", "last", "--json")
+    assert (bad.returncode, json.loads(bad.stdout)["state"]) == (1, "failed")
+
+
+def test_ctrl_c_while_waiting_leaves_somebody_elses_job_alone(running: JobDirectory) -> None:
+    leader, terminal = pty.openpty()
+    command = [sys.executable, "-m", "hfbench", "jobs", "wait", running.id]
+    env = {**os.environ, "TERM": "xterm"}
+    waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, text=True, env=env)
+    os.close(terminal)
+    assert b"r" in os.read(leader, 4096)  # its first line is drawn: it watches
+    waiting.send_signal(signal.SIGINT)
+    assert waiting.wait(60) == 130
+    os.close(leader)
+    assert read_job(running).state is State.RUNNING
+
+
+def test_rm_deletes_what_is_over_and_only_that(hfbench: Hfbench, finished: JobDirectory, running: JobDirectory) -> None:
+    refused = hfbench("jobs", "rm", running.id)
+    assert (refused.returncode, "the job is not over" in refused.stderr) == (2, True)
+    assert running.path.exists()
+    done = hfbench("jobs", "rm", finished.short_id, "--json")
+    assert json.loads(done.stdout) == {"removed": [finished.id]}
+    assert job_ids(jobs_root()) == [running.id]
+    gone = hfbench("jobs", "show", finished.id)
+    assert (gone.returncode, "no job matches" in gone.stderr) == (2, True)
+
+
+def test_one_running_job_among_several_spares_them_all(
+    hfbench: Hfbench, finished: JobDirectory, running: JobDirectory
+) -> None:
+    assert hfbench("jobs", "rm", finished.id, running.id).returncode == 2
+    assert finished.path.exists()
+
+
+def test_reindex_counts_the_folders(hfbench: Hfbench, finished: JobDirectory) -> None:
+    (jobs_root() / ".index.sqlite").write_bytes(b"rubbish")
+    assert hfbench("jobs", "reindex").stdout == "1 jobs\n"
+    assert json.loads(hfbench("jobs", "reindex", "--json").stdout) == {"jobs": 1}
+
+
+def test_reindex_without_a_folder_says_so(hfbench: Hfbench) -> None:
+    done = hfbench("jobs", "reindex")
+    assert (done.returncode, "there is no jobs folder yet" in done.stderr) == (2, True)
+
+
+def test_a_job_of_an_action_that_is_gone_is_still_shown(hfbench: Hfbench, finished: JobDirectory) -> None:
+    done = hfbench("jobs", "show", "last", env={"HFBENCH_ACTIONS": ""})
+    assert (done.returncode, "doubled" in done.stdout) == (0, True)
