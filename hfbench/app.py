@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 # Imports inside functions below keep screens and rooms that are not shown yet out of the first frame;
 # `load_screens` brings them in beside it.
 
+TURN = 0.0005
+"""Seconds a thread that reads may keep the interpreter while a key waits for it; Python's own 5 ms add up."""
+
 THEME_POLL = 2.0
 """Seconds between two looks at the theme files."""
 
@@ -267,6 +270,7 @@ def open_workbench(model: str | None, *, ascii: bool = False, mouse: bool = True
             "the workbench needs a terminal", remedy="use a command (hfbench --help) or hfbench --script FILE"
         )
     config = read_config()
+    sys.setswitchinterval(TURN)
     app = Workbench(config, model, ascii=ascii or config.ui.ascii or not draws_unicode())
     app.run(mouse=mouse and config.ui.mouse)
     return app.return_code or Exit.OK

@@ -13,11 +13,10 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from hfbench.actions.base import Action, Spec
 from hfbench.actions.registry import find
-from hfbench.codec import encode
+from hfbench.actions.results import result_data
 from hfbench.errors import FULL, HfbenchError, UsageError, foreseen
 from hfbench.exits import Exit, complain
 from hfbench.jobs.directory import RESERVE_BYTES, JobDirectory, naming_the_folder, take_lock
@@ -103,7 +102,7 @@ def perform(job: JobDirectory, emit: EventWriter, clock: Clock) -> int:
             began = time.monotonic()
             result = request.perform(run)
             seconds = time.monotonic() - began
-        job.write("result.json", {"action": spec.name, "seconds": seconds, "result": _result_data(result)})
+        job.write("result.json", {"action": spec.name, "seconds": seconds, "result": result_data(result)})
         emit(Finished(seconds=seconds))
     except HfbenchError as error:
         emit(Failed(error=error.parts()))
@@ -141,16 +140,6 @@ def _device(job: JobDirectory, spec: Spec, request: Action, emit: EventWriter) -
         return
     with hold(leases_root(), device, job.id, lambda who: emit(Queued(device=device, waits_for=who))):
         yield device
-
-
-def _result_data(result: object) -> dict[str, Any]:
-    """The result as JSON, with what its class derives for lists and people: a headline and a verdict of failure."""
-    found = encode(result)
-    data: dict[str, Any] = found if isinstance(found, dict) else {} if found is None else {"value": found}
-    for derived in ("headline", "failed"):
-        if derived not in data and (value := getattr(result, derived, None)) is not None:
-            data[derived] = value
-    return data
 
 
 def _with_place(error: Exception, job: JobDirectory) -> HfbenchError:

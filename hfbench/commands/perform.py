@@ -10,7 +10,7 @@ from typing import Any
 from hfbench.actions.base import InvalidParams, Spec
 from hfbench.actions.params import Param, Problem
 from hfbench.actions.render import result_lines
-from hfbench.codec import encode
+from hfbench.actions.results import exit_of, result_data
 from hfbench.commands.parser import Parser
 from hfbench.commands.watch import StderrRun, watch_or_cancel
 from hfbench.errors import HfbenchError, error_from_parts
@@ -32,8 +32,7 @@ def main(spec: Spec, words: Sequence[str]) -> int:
     timeout = parse_duration(given.timeout) if given.timeout is not None else None
     if spec.inline and not given.detach:
         spec.require()
-        result = request.perform(StderrRun())
-        return _print_result(spec, encode(result), given.json, failed=bool(getattr(result, "failed", False)))
+        return _print_result(spec, result_data(request.perform(StderrRun())), given.json)
     job = launch(
         jobs_root(),
         JobRequest(
@@ -75,8 +74,7 @@ def parser_for(spec: Spec) -> argparse.ArgumentParser:
 def report_end(spec: Spec, snapshot: JobSnapshot, as_json: bool) -> int:
     """Print how a job ended and turn it into an exit code."""
     if snapshot.state is State.FINISHED and snapshot.result is not None:
-        data = {**snapshot.result, "job": snapshot.id}
-        return _print_result(spec, data, as_json, failed=bool(snapshot.result.get("failed")))
+        return _print_result(spec, {**snapshot.result, "job": snapshot.id}, as_json)
     if snapshot.error:
         error = error_from_parts(snapshot.error)
     else:
@@ -92,9 +90,9 @@ def report_end(spec: Spec, snapshot: JobSnapshot, as_json: bool) -> int:
     return int(error.exit)
 
 
-def _print_result(spec: Spec, data: dict[str, Any], as_json: bool, *, failed: bool) -> int:
+def _print_result(spec: Spec, data: dict[str, Any], as_json: bool) -> int:
     print(json.dumps(data, ensure_ascii=True) if as_json else "\n".join(result_lines(spec, data)))
-    return Exit.FAILED if failed else Exit.OK
+    return exit_of(data)
 
 
 def _add(parser: argparse.ArgumentParser, param: Param) -> None:

@@ -8,7 +8,9 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.reactive import Reactive
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Static
 
 from hfbench.widgets.breadcrumb import Breadcrumb
@@ -43,6 +45,9 @@ class BenchScreen(Screen[None]):
         &.-small > #small { display: block; }
     }
     """
+
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
+    """As Textual's own, but a widget that takes or loses the keys repaints itself, not all of the screen."""
 
     @property
     def bench(self) -> Workbench:

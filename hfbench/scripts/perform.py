@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from hfbench.codec import encode
+from hfbench.actions.results import result_data
 from hfbench.errors import HfbenchError, error_from_parts, foreseen
 from hfbench.exits import Exit
 from hfbench.jobs.cancel import cancel
@@ -102,7 +102,7 @@ def _inline(step: PlannedStep, stop: Stop, say: Callable[[str], object], began: 
     try:
         step.spec.require()
         with contextlib.redirect_stdout(sys.stderr), stop.raising(step.timeout):
-            result = _result_data(step.request.perform(Run(events.append)))
+            result = result_data(step.request.perform(Run(events.append)))
         status = Status.FAILED if result.get("failed") else Status.OK
     except Stopped:
         error = HfbenchError("stopped on request")
@@ -187,19 +187,6 @@ def _verdict_of(result: dict[str, Any] | None) -> dict[str, Any] | None:
     if not (result or {}).get("failed"):
         return None
     return HfbenchError(str((result or {}).get("headline") or "the result says that it failed")).parts()
-
-
-def _result_data(result: object) -> dict[str, Any]:
-    """A result as JSON data, with what its class derives, as a job writes it."""
-    data = encode(result)
-    found: dict[str, Any] = data if isinstance(data, dict) else {} if data is None else {"value": data}
-    return {**dict(_derived(result)), **found}
-
-
-def _derived(result: object) -> Iterator[tuple[str, Any]]:
-    for name in ("headline", "failed"):
-        if (value := getattr(result, name, None)) is not None:
-            yield name, value
 
 
 def _artifact(event: Artifact, folder: str = "") -> dict[str, Any]:
