@@ -143,6 +143,7 @@ class JobScreen(BenchScreen):
         self.text = message.text
         self.snapshot = message.snapshot
         if first or ended:
+            self.refresh_bindings()
             self.pane = "result" if message.text.result else "log"
         self._paint_pane()
 
@@ -212,6 +213,10 @@ class JobScreen(BenchScreen):
     def _tick(self) -> None:
         if self.in_front and self.snapshot and not self.snapshot.state.over:
             self.refresh_frame()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Nothing is left to cancel of a job that is over."""
+        return action != "cancel" or self.snapshot is None or not self.snapshot.state.over
 
     def action_pane(self, step: int) -> None:
         """The next pane."""

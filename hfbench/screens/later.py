@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from importlib import import_module
 from pkgutil import iter_modules
+
+BREATH = 0.01
+"""Seconds between two modules, in which a key or a repaint has the interpreter for itself."""
 
 
 def load_screens() -> None:
@@ -19,3 +23,4 @@ def _load() -> None:
     for module in iter_modules(room.__path__, f"{room.__name__}."):
         with contextlib.suppress(ImportError):  # a broken installation is told by whoever opens that screen
             import_module(module.name)
+        time.sleep(BREATH)

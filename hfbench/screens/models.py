@@ -101,7 +101,7 @@ class ModelsScreen(BenchScreen):
         self.listings: dict[Source, Listing] = {}
         self.looks: dict[str, Look] = {}
         self.source: Source = "local"
-        self.looking = True
+        self.looking, self._scanned = True, False
         self._listing, self._looking = Background(self, LookingFailed), Background(self, LookingFailed)
 
     @property
@@ -144,12 +144,15 @@ class ModelsScreen(BenchScreen):
         yield ModelDetails()
 
     def on_mount(self) -> None:
-        """Begin to look."""
+        """The sources are known, what they hold is not yet."""
         sources = self.query_one("#sources", RecordTable)
         sources.help = Help("Sources", "Folders named in the configuration and the current one; the cache; recent.")
         self._show_sources()
         self.set_focus(self.models)
-        self.call_after_refresh(self.action_scan)
+
+    def on_screen_resume(self) -> None:
+        """Look when this screen was first seen: below a model that was asked for, it would only slow that down."""
+        self.call_after_refresh(self._scan_once)
 
     def on_unmount(self) -> None:
         """Nobody looks any more."""
@@ -163,8 +166,13 @@ class ModelsScreen(BenchScreen):
 
     # -- reading --------------------------------------------------------------
 
+    def _scan_once(self) -> None:
+        if self.in_front and not self._scanned:
+            self.action_scan()
+
     def action_scan(self) -> None:
         """List all sources anew; what was looked at is looked at again."""
+        self._scanned = True
         config, jobs = self.bench.config.models, self.bench.machine.known_jobs
         used = [job.model for job in jobs if job.model]
         self.looking = True
