@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
-from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from hfbench.config import Config, ConfigError, read_config
+from hfbench.config import Config, ConfigError, names_no_binding, read_config
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.exits import Exit
 from hfbench.paths import config_file, config_root, jobs_root
@@ -53,14 +51,13 @@ class Workbench(TypeAhead):
 
     TITLE = "hfbench"
     COMMANDS = {Palette}
-    COMMAND_PALETTE_BINDING = "colon"
-    ENABLE_COMMAND_PALETTE = True
     CSS = "Toast { width: auto; max-width: 76; }"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("1", "go('models')", "models", show=False, id="app.models"),
         Binding("2", "go('jobs')", "jobs", show=False, id="app.jobs"),
         Binding("3", "go('gpus')", "GPUs", show=False, id="app.gpus"),
+        Binding("colon", "command_palette", "palette", show=False, id="app.palette"),
         Binding("semicolon", "jump", "jump", show=False, id="app.jump"),
         Binding("r", "record", "record", show=False, id="app.record"),
         Binding("question_mark", "help", "help", show=False, id="app.help"),
@@ -73,6 +70,7 @@ class Workbench(TypeAhead):
         self.model = model
         self.glyphs = glyphs(ascii)
         self.machine = MachineState()
+        self._own_themes: set[str] = set()
         self.watchers = Watchers(self.post_message, jobs_root(), config.ui.refresh) if watch else None
         self.animation_level = "none"  # nothing moves unless something happened; over SSH each frame costs
 
@@ -200,66 +198,62 @@ class Workbench(TypeAhead):
         else:
             self._end_recording()
 
+    async def action_quit(self) -> None:
+        """Leave; a recording that holds steps is asked about first."""
+        if self.recorder_holds_steps:
+            self._end_recording(leave=True)
+        else:
+            self.exit()
+
+    @property
+    def recorder_holds_steps(self) -> bool:
+        """True while a recording would be lost by leaving."""
+        return self.machine.recording and len(self.recorder) > 0
+
     @work
-    async def _end_recording(self) -> None:
-        from hfbench.screens.confirm import AskText
+    async def _end_recording(self, *, leave: bool = False) -> None:
+        from hfbench.screens.recording import end_recording
 
-        path = await self.push_screen_wait(
-            AskText(f"{len(self.recorder)} steps recorded. Save as (escape drops nothing):", "recorded.hfb.yaml")
-        )
-        if path is None:
-            self.notify("still recording")
-            return
-        try:
-            saved = Path(path).expanduser()
-            self.recorder.save(saved)
-        except HfbenchError as error:
-            self.complain(error)
-            return
-        del self.recorder  # the next one begins empty
-        self._see(replace(self.machine, recording=False))
-        self.notify(f"saved {saved}; replay it with: hfbench --script {saved}", markup=False)
+        if await end_recording(self):
+            del self.recorder  # the next one begins empty
+            self._see(replace(self.machine, recording=False))
+            if leave:
+                self.exit()
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Palette entries that are not actions: themes."""
-        for name in sorted(self.available_themes):
-            if name.startswith("hfbench") or name in self._own_themes:
-                yield SystemCommand(
-                    f"theme {name}", "Change the colours", lambda name=name: setattr(self, "theme", name)
-                )
+    def theme_names(self) -> list[str]:
+        """The themes a user may choose: ours and their own."""
+        return sorted(self._own_themes)
 
     # -- themes and keys ------------------------------------------------------
 
-    def _load_themes(self) -> None:
+    def _register_themes(self) -> None:
+        """Take in every theme that can be read; one that cannot keeps its last good colours."""
         themes = load_themes(self.theme_folders)
-        self._own_themes = set(themes.loaded)
+        self._own_themes |= set(themes.loaded)
         for theme in themes.loaded.values():
             self.register_theme(theme)
         for failure in themes.failed:
             self.complain(str(failure))
-        wanted = self.config.ui.theme
-        if wanted in themes.loaded:
-            self.theme = wanted
-        else:
-            self.theme = DEFAULT_THEME
-            near = did_you_mean(wanted, themes.loaded) or f"known: {', '.join(sorted(themes.loaded))}"
+
+    def _load_themes(self) -> None:
+        self._register_themes()
+        wanted, known = self.config.ui.theme, self._own_themes
+        self.theme = wanted if wanted in known else DEFAULT_THEME
+        if wanted not in known:
+            near = did_you_mean(wanted, known) or f"known: {', '.join(sorted(known))}"
             self.complain(ConfigError(f"there is no theme {wanted!r}", where=config_file(), remedy=near))
 
     def _reload_themes(self) -> None:
         if self._themes_changed.changed():
-            current = self.theme
-            self._load_themes()
-            if current in self._own_themes:
-                self.theme = current
-                self.refresh_css(animate=False)
+            self._register_themes()
+            self.refresh_css(animate=False)
 
     def _apply_keys(self) -> None:
         if not self.config.keys:
             return  # the usual case; asking for the ids would load every screen
         known = binding_ids()
         for name in self.config.keys.keys() - known:
-            near = did_you_mean(name, known) or "hfbench config show lists nothing by that name"
-            self.complain(ConfigError(f"keys.{name} names no binding", where=config_file(), remedy=near))
+            self.complain(names_no_binding(name, known))
         self.set_keymap({name: keys for name, keys in self.config.keys.items() if name in known})
 
 
@@ -293,13 +287,23 @@ def main_screen(name: str) -> type[BenchScreen]:
 
 def binding_ids() -> set[str]:
     """Every id a key map may name."""
+    return {name for name, _, _ in bindings()}
+
+
+def bindings() -> list[tuple[str, str, str]]:
+    """Id, keys and label of every binding a key map may change: the application's, and those of screens and tabs."""
     from hfbench.screens.gpus import GpusScreen
     from hfbench.screens.job import JobScreen
     from hfbench.screens.jobs import JobsScreen
     from hfbench.screens.launch import LaunchScreen
-    from hfbench.screens.model import ModelScreen
+    from hfbench.screens.model import TABS, ModelScreen
+    from hfbench.widgets.form import Form
 
-    screens: list[type[BenchScreen]] = [BenchScreen, ModelsScreen, ModelScreen, LaunchScreen]
-    screens += [JobsScreen, JobScreen, GpusScreen]
-    bindings = [*Workbench.BINDINGS, *(each for screen in screens for each in screen.BINDINGS)]
-    return {each.id for each in bindings if isinstance(each, Binding) and each.id}
+    holders: tuple[type, ...] = (Workbench, BenchScreen, ModelsScreen, ModelScreen, *TABS, LaunchScreen, Form)
+    classes = [kind for each in (*holders, JobsScreen, JobScreen, GpusScreen) for kind in each.__mro__]
+    found: dict[str, tuple[str, str, str]] = {}
+    for kind in dict.fromkeys(classes):
+        for each in kind.__dict__.get("BINDINGS", ()):
+            if isinstance(each, Binding) and each.id:
+                found.setdefault(each.id, (each.id, each.key, each.description))
+    return list(found.values())

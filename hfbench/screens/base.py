@@ -49,6 +49,9 @@ class BenchScreen(Screen[None]):
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
     """As Textual's own, but a widget that takes or loses the keys repaints itself, not all of the screen."""
 
+    _focused_before: Widget | None = None
+    """What had the keys before the terminal became too small to show it."""
+
     @property
     def bench(self) -> Workbench:
         """The application, by its own type."""
@@ -98,6 +101,10 @@ class BenchScreen(Screen[None]):
         """Say which size is needed when there is too little room, instead of hiding things without a word."""
         width, height = event.size
         small = width < LEAST_COLUMNS or height < LEAST_ROWS
+        if small and not self.has_class("-small"):
+            self._focused_before = self.focused
+        elif not small and self.has_class("-small") and self._focused_before and self._focused_before.is_attached:
+            self.call_after_refresh(self.set_focus, self._focused_before)
         self.set_class(small, "-small")
         if small:
             need = f"hfbench needs {LEAST_COLUMNS}x{LEAST_ROWS}, and is made for 80x24 or more"
@@ -110,21 +117,31 @@ class BenchScreen(Screen[None]):
     def refresh_frame(self) -> None:
         """Bring title line and strip up to date."""
         if self.is_mounted:
-            self.query_one(Breadcrumb).show(self.trail(), self.status())
+            recording = ("recording",) if self.bench.machine.recording else ()
+            self.query_one(Breadcrumb).show(self.trail(), (*self.status(), *recording))
             self.query_one(MachineStrip).show(self.bench.machine.strip)
 
     def action_back(self) -> None:
-        """To the screen below; the first screen stays."""
+        """First clear a filter that is kept; then to the screen below. The first screen stays."""
+        for bar in self.query(FilterBar):
+            if bar.text and _in_view(bar):
+                bar.close(keep=False)
+                return
         if len(self.app.screen_stack) > 1:
             self.app.pop_screen()
 
     def action_filter(self) -> None:
         """Open the filter of this screen, if it has one."""
         for bar in self.query(FilterBar):
-            if bar.parent is not None and all(node.display for node in bar.ancestors if hasattr(node, "display")):
+            if bar.parent is not None and _in_view(bar):
                 bar.open()
                 return
 
     async def copy(self, text: str) -> None:
         """Copy a text and say by which route."""
         self.notify(await copy_text(self.app, text), markup=False)
+
+
+def _in_view(bar: FilterBar) -> bool:
+    """True unless something that holds the bar, such as a tab behind another, is hidden."""
+    return all(node.display for node in bar.ancestors if isinstance(node, Widget))

@@ -63,8 +63,8 @@ class AskText(ModalScreen[str | None]):
         yield Input(self.text, compact=True)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter answers."""
-        self.dismiss(event.value.strip() or None)
+        """Enter answers, also with nothing."""
+        self.dismiss(event.value.strip())
 
     def action_leave(self) -> None:
         """No answer."""

@@ -65,7 +65,7 @@ class JobScreen(BenchScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "cancel", "cancel", id="job.cancel"),
         Binding("l", "pane(1)", "log", id="job.pane"),
-        Binding("e", "show_pane('environment')", "environment", show=False, id="job.environment"),
+        Binding("e", "show_pane('environment')", "environment", id="job.environment"),
         Binding("R", "rerun", "rerun", id="job.rerun"),
         Binding("y", "copy_command", "copy command", id="job.copy"),
         Binding("escape", "back", "back", id="screen.back"),

@@ -41,8 +41,9 @@ COLUMNS = (
     Column("state", "State", min=9),
     Column("action", "Action", priority=1, flexible=True, min=8, max=18),
     Column("model", "Model", priority=3, flexible=True, min=8, max=30, middle=True),
+    Column("label", "Label", priority=4, flexible=True, min=6, max=20),
     Column("ran", "Ran", align="right"),
-    Column("result", "Result", flexible=True, min=10, max=48),
+    Column("result", "Result", flexible=True, min=24, max=48),
     Column("started", "Started", align="right", priority=2),
 )
 TICK = 1.0
@@ -55,14 +56,14 @@ class JobsScreen(BenchScreen):
     help = Help(
         "Jobs",
         "Jobs run in processes of their own: they are here whoever started them, and stay when you leave.\n"
-        "`enter` opens one, `x` cancels it, `D` deletes a job that is over, `/` filters.",
+        "`enter` opens one, `c` cancels it, `D` deletes a job that is over, `/` filters.",
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x", "cancel", "cancel", id="jobs.cancel"),
-        Binding("D", "delete", "delete", show=False, id="jobs.delete"),
+        Binding("c", "cancel", "cancel", id="jobs.cancel"),
         Binding("slash", "filter", "filter", id="screen.filter"),
-        Binding("y", "copy_id", "copy id", show=False, id="jobs.copy"),
+        Binding("y", "copy_id", "copy id", id="jobs.copy"),
+        Binding("D", "delete", "delete", id="jobs.delete"),
     ]
 
     def trail(self) -> tuple[str, ...]:
@@ -73,7 +74,7 @@ class JobsScreen(BenchScreen):
         """Filter, trouble, table."""
         yield FilterBar()
         yield Notice()
-        yield RecordTable(COLUMNS, empty="no jobs yet: 1 goes to the models, b there starts a benchmark")
+        yield RecordTable(COLUMNS, empty="no jobs yet: 1 goes to the models, B there starts a benchmark")
 
     def on_mount(self) -> None:
         """Show what is known already and keep running times moving."""
@@ -112,7 +113,11 @@ class JobsScreen(BenchScreen):
 
     def action_cancel(self) -> None:
         """Ask, then stop the job under the cursor."""
-        self._ask("cancel", cancel)
+        key = self.query_one(RecordTable).current
+        if any(row.id == key and row.state.over for row in self.bench.machine.known_jobs):
+            self.notify("the job is over: there is nothing to cancel")
+        else:
+            self._ask("cancel", cancel)
 
     def action_delete(self) -> None:
         """Ask, then delete the folder of the job under the cursor."""
@@ -144,7 +149,8 @@ def record_of(row: JobRow, now: float) -> Record:
         cells={
             "job": row.short_id,
             "state": str(row.state),
-            "action": printable(row.label or row.action),
+            "action": printable(row.action),
+            "label": printable(row.label),
             "model": printable(row.model.rstrip("/").rpartition("/")[2]),
             "ran": show_elapsed(row.seconds(now)),
             "result": printable(told),

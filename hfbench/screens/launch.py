@@ -89,7 +89,9 @@ class LaunchScreen(BenchScreen):
 
     def show_facts(self) -> None:
         """The lines below the form."""
-        facts = [self.facts[name] for name in ("model", "waits", "needs") if name in self.facts]
+        facts = [self.facts[name] for name in ("model", "device", "waits", "needs") if name in self.facts]
+        for name, problem in list(self.state.problems.items())[:1]:
+            facts.insert(0, Fact(name, problem, "error"))
         if not self.lease:
             facts.append(Fact("device", "does not wait until it is free (L waits again)", "warn"))
         facts.append(Fact("command", self.state.command))
@@ -104,9 +106,12 @@ class LaunchScreen(BenchScreen):
                 facts["model"] = Fact("resolves to", str(resolve(str(model)).folder), "ok")
             except HfbenchError as error:
                 facts["model"] = Fact("model", str(error), "error")
-        device = self.device_of(state)
-        if device and (job := _held_by(device)):
-            facts["waits"] = Fact("waits for", f"{device}: {job} holds it", "warn")
+        if device := self.device_of(state):
+            try:
+                if job := _held_by(device):
+                    facts["waits"] = Fact("waits for", f"{device}: {job} holds it", "warn")
+            except HfbenchError as error:
+                facts["device"] = Fact("device", str(error), "error")
         if lacking := self.spec.missing():
             install = f"; pip install 'hfbench[{self.spec.extra}]'" if self.spec.extra else ""
             facts["needs"] = Fact("missing", f"{', '.join(lacking)}{install}", "error")
@@ -144,7 +149,4 @@ class LaunchScreen(BenchScreen):
 def _held_by(device: str) -> str:
     from hfbench.gpu.devices import lease_key
 
-    try:
-        return printable(holder(leases_root(), lease_key(device)))
-    except HfbenchError:
-        return ""
+    return printable(holder(leases_root(), lease_key(device)))

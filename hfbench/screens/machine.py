@@ -47,7 +47,6 @@ class MachineState:
         names = [device.name for device in self.gpus.devices] if self.gpus else []
         cards = f"{len(names)}x {_short(str(names[0]))}" if names else ""
         told = (
-            "recording" if self.recording else "",
             socket.gethostname(),
             cards,
             f"{running} job{'s' * (running != 1)}" if running else "",

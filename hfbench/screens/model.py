@@ -67,7 +67,7 @@ class ModelScreen(BenchScreen):
         Binding("slash", "filter", "filter", id="screen.filter"),
         Binding("t", "front('TensorsTab')", "tensors", show=False, id="model.tensors"),
         Binding("y", "copy_current", "copy", id="model.copy"),
-        Binding("R", "read", "read again", show=False, id="model.read"),
+        Binding("u", "read", "update", show=False, id="model.update"),
     ]
 
     DEFAULT_CSS = "ModelScreen ContentSwitcher { height: 1fr; } ModelScreen #trouble { margin-bottom: 1; }"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from hfbench.config import ModelsConfig
 from hfbench.errors import HfbenchError
+from hfbench.models.reference import DEMO
 from hfbench.paths import config_file, demo_model
 from hfbench.screens.model_look import Look
 from hfbench.screens.model_words import heads_text
@@ -126,15 +127,16 @@ def shape_of(look: Look, glyphs: Glyphs) -> str:
 def last_job(entry: ModelEntry, jobs: Iterable[JobRow]) -> str:
     """`last: bench.generate 2 h ago  tpot 8.1 ms`, of the newest job on this model."""
     for job in jobs:
-        if is_of(job.model, entry):
+        if is_of(job.model, entry) and job.action != "inspect":
             told = job.headline or str(job.state)
             return printable(f"last: {job.action} {show_ago(time.time() - job.created)}  {told}")
-    return "last: no job yet; b measures it"
+    return "last: no job yet; B measures it"
 
 
 def is_of(model: str, entry: ModelEntry) -> bool:
     """True when a job's reference means the entry; compared as text, nothing is looked up."""
-    return bool(model) and (model == entry.reference or _same_path(model, entry.folder))
+    path = str(demo_model()) if model == DEMO else model
+    return bool(model) and (model == entry.reference or _same_path(path, entry.folder))
 
 
 def _same_path(model: str, folder: Path) -> bool:

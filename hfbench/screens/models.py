@@ -14,6 +14,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
 from hfbench.errors import HfbenchError
+from hfbench.jobs.state import State
 from hfbench.screens.background import Background, Stopped
 from hfbench.screens.base import BenchScreen
 from hfbench.screens.model_details import ModelDetails
@@ -47,6 +48,10 @@ COLUMNS = (
 SOURCE_COLUMNS = (Column("source", "Sources"), Column("count", "", align="right", min=4))
 
 
+MEASURING = ("bench.generate", "inspect", "gpus", "screenshot")
+"""Actions that make no model: when one is over the disk is as it was."""
+
+
 @dataclass
 class Listed(Message):
     """The models of one source."""
@@ -76,16 +81,16 @@ class ModelsScreen(BenchScreen):
     help = Help(
         "Models",
         "At the left where models come from, `tab` moves between there and the list. `enter` opens a model,\n"
-        "`b` measures it, `a` lists everything that can be done, `R` looks at the disk again.\n"
+        "`B` measures it, `a` lists everything that can be done, `u` looks at the disk again.\n"
         "State is what the headers of the weights and the configuration tell: ok, ! for a warning, x for an error.",
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("b", "bench", "bench", id="models.bench"),
+        Binding("B", "bench", "bench", id="models.bench"),
         Binding("a", "actions", "actions", id="models.actions"),
         Binding("slash", "filter", "filter", id="screen.filter"),
         Binding("y", "copy_path", "copy path", id="models.copy"),
-        Binding("R", "scan", "rescan", id="models.rescan"),
+        Binding("u", "scan", "update", id="models.update"),
     ]
 
     DEFAULT_CSS = """
@@ -102,6 +107,7 @@ class ModelsScreen(BenchScreen):
         self.looks: dict[str, Look] = {}
         self.source: Source = "local"
         self.looking, self._scanned = True, False
+        self._made: int | None = None
         self._listing, self._looking = Background(self, LookingFailed), Background(self, LookingFailed)
 
     @property
@@ -160,8 +166,12 @@ class ModelsScreen(BenchScreen):
         self._looking.stop()
 
     def machine_changed(self) -> None:
-        """Jobs changed: the details may name another."""
+        """Jobs changed: the details may name another, and a job that is over may have made a model."""
         super().machine_changed()
+        made = sum(job.action not in MEASURING and job.state is State.FINISHED for job in self.bench.machine.known_jobs)
+        if self._made is not None and made != self._made and self._scanned:
+            self.action_scan()
+        self._made = made
         self._show_details()
 
     # -- reading --------------------------------------------------------------

@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from hfbench.app import Workbench
 
 
+EVERYWHERE = {
+    "record": ("record", "Begin to record what is started as a script, or end it"),
+    "jump": ("jump", "Show a letter on every region that takes keys"),
+    "help": ("help", "Say what is focused and which keys work"),
+    "quit": ("quit", "Leave; jobs go on"),
+}
+"""Actions of the application that the palette offers by name."""
+
+
 class Palette(Provider):
     """Actions open their form, filled with the model in view."""
 
@@ -30,7 +39,11 @@ class Palette(Provider):
             values = {"model": model} if model and "model" in fields else {}
             yield spec.name, spec.summary, partial(self._launch, spec.name, values)
         for name in ("models", "jobs", "gpus"):
-            yield name, f"Go to the {name} screen", partial(self.bench.action_go, name)
+            yield f"go to {name}", f"Show the {name} screen", partial(self.bench.action_go, name)
+        for name in self.bench.theme_names():
+            yield f"theme {name}", "Change the colours", partial(setattr, self.bench, "theme", name)
+        for action, (name, summary) in EVERYWHERE.items():
+            yield name, summary, partial(self._run, action)
 
     async def discover(self) -> Hits:
         """All of them, before anything is typed."""
@@ -44,6 +57,9 @@ class Palette(Provider):
             score = max(matcher.match(name), matcher.match(summary) * 0.8)
             if score > 0:
                 yield Hit(score, matcher.highlight(name), deed, help=summary)
+
+    def _run(self, action: str) -> None:
+        self.bench.call_later(self.bench.run_action, action)
 
     def _launch(self, name: str, values: dict[str, object]) -> None:
         self.bench.open_form(name, values)

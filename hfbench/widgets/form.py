@@ -32,6 +32,7 @@ class FieldInput(Input):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "app.focus_previous", "field above", show=False),
         Binding("down", "app.focus_next", "field below", show=False),
+        Binding("enter", "submit", "start"),
         Binding("escape", "leave", "leave fields"),
     ]
 
@@ -65,7 +66,7 @@ class Form(VerticalScroll, can_focus=True):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "start", id="form.start"),
-        Binding("down", "app.focus_next", "fields", show=False),
+        Binding("down,tab", "app.focus_next", "edit fields"),
         Binding("up", "app.focus_previous", "fields", show=False),
     ]
 
@@ -75,9 +76,9 @@ class Form(VerticalScroll, can_focus=True):
         & > Horizontal { height: 1; }
         & .label { width: 18; color: $text-muted; }
         & .label.-wrong { color: $text-error; }
-        & FieldInput { width: 26; border: none; padding: 0; background: $surface; height: 1; }
+        & FieldInput { width: 2fr; min-width: 26; border: none; padding: 0; background: $surface; height: 1; }
         & FieldInput:focus { border: none; background: $panel; }
-        & .hint { width: 1fr; color: $text-muted; padding: 0 0 0 1; height: 1; }
+        & .hint { width: 3fr; color: $text-muted; padding: 0 0 0 1; height: 1; }
         & .hint.-wrong { color: $text-error; }
     }
     """

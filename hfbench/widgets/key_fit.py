@@ -25,6 +25,7 @@ class Key:
 
 HELP, QUIT = Key("?", "help"), Key("q", "quit")
 TAIL = (HELP, QUIT)
+"""What stands at the end of the line unless the user's key map moved it."""
 
 
 def fit_keys(keys: Sequence[Key], width: int, tail: Sequence[Key] = TAIL) -> list[Key]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from textual.screen import Screen
+from textual.widgets import Input
 
 from hfbench.widgets.active_keys import active_keys
 from hfbench.widgets.cells import Span
 from hfbench.widgets.key_fit import GAP, Key, fit_keys
 from hfbench.widgets.painted import Painted
+
+ALWAYS = ("help", "quit")
+"""Actions whose keys stand at the end of every line."""
 
 
 class KeyLine(Painted):
@@ -21,9 +25,15 @@ class KeyLine(Painted):
 
     def lines(self, width: int, height: int) -> list[list[Span]]:
         """One line."""
-        keys = [Key(active.keys[0], active.label) for active in active_keys(self.screen) if active.shown]
+        active = active_keys(self.screen)
+        keys = [Key(each.keys[0], each.label) for each in active if each.shown]
+        always = [
+            Key(min(each.keys, key=len), each.label) for label in ALWAYS for each in active if each.label == label
+        ]
+        if isinstance(self.screen.focused, Input):
+            always = []  # a letter typed there is text
         spans: list[Span] = []
-        for key in fit_keys(keys, width):
+        for key in fit_keys(keys, width, always):
             spans += [(" " * GAP if spans else "", ""), (key.key, "key"), (f" {key.label}", "")]
         return [spans]
 

@@ -7,13 +7,18 @@ from typing import Any
 
 import pytest
 from textual.command import CommandPalette
+from textual.widgets import Input
 
 from hfbench.app import binding_ids
 from hfbench.config import Config, UiConfig
+from hfbench.screens.confirm import AskText
 from hfbench.screens.gpus import GpusScreen
+from hfbench.screens.job import JobScreen
 from hfbench.screens.jobs import JobsScreen
 from hfbench.screens.launch import LaunchScreen
 from hfbench.screens.models import ModelsScreen
+from hfbench.theming import packaged_themes
+from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.help_panel import HelpPanel
 from hfbench.widgets.jump_overlay import JumpOverlay
 
@@ -78,8 +83,6 @@ async def test_a_bad_user_theme_is_a_sentence_and_the_others_work(
 
 
 async def test_a_theme_edited_while_we_run_is_read_again(bench: Any, until: Any, home: Path) -> None:
-    from hfbench.theming import packaged_themes
-
     folder = home / "config" / "themes"
     folder.mkdir(parents=True)
     text = (packaged_themes() / "hfbench-dark.toml").read_text().replace('name = "hfbench-dark"', 'name = "mine"')
@@ -129,3 +132,86 @@ async def test_an_ascii_workbench_paints_nothing_but_ascii(bench: Any, picture: 
         await pilot.pause(0.3)
         strange = {c for line in picture(pilot) for c in line if not c.isascii()}
         assert not strange
+
+
+async def test_quitting_while_recording_asks_before_the_steps_are_lost(
+    bench: Any, until: Any, toy_actions: Path, tmp_path: Path
+) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        await pilot.press("r")
+        pilot.app.open_form("toy.count", {"to": 1})
+        await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and pilot.app.screen.focused)
+        await pilot.press("enter")
+        await until(pilot, lambda: len(pilot.app.recorder) == 1)
+        await until(pilot, lambda: isinstance(pilot.app.screen, JobScreen))
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(pilot.app.screen, AskText))
+        pilot.app.screen.query_one(Input).value = str(tmp_path / "kept.hfb.yaml")
+        await pilot.press("enter")
+        await until(pilot, lambda: not pilot.app.is_running or pilot.app._exit)
+    assert "- toy.count: {to: 1, save_as: count}" in (tmp_path / "kept.hfb.yaml").read_text()
+    assert "name: kept" in (tmp_path / "kept.hfb.yaml").read_text()
+
+
+async def test_the_title_says_recording_on_every_screen(
+    bench: Any, until: Any, picture: Any, toy_actions: Path
+) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        await pilot.press("r")
+        for key in "123":
+            await pilot.press(key)
+            await until(pilot, lambda: "recording" in picture(pilot)[0])
+
+
+async def test_a_mistake_in_a_theme_keeps_its_last_good_colours(bench: Any, until: Any, home: Path) -> None:
+    folder = home / "config" / "themes"
+    folder.mkdir(parents=True)
+    text = (packaged_themes() / "hfbench-dark.toml").read_text().replace('name = "hfbench-dark"', 'name = "mine"')
+    (folder / "mine.toml").write_text(text)
+    async with bench(config=Config(ui=UiConfig(theme="mine")), watch=True).run_test() as pilot:
+        (folder / "mine.toml").write_text("bad = [")
+        await until(pilot, lambda: pilot.app._notifications)
+        assert pilot.app.theme == "mine"
+        (folder / "mine.toml").write_text(text.replace("#14171c", "#010203"))
+        await until(pilot, lambda: pilot.app.current_theme.background == "#010203")
+
+
+async def test_the_key_line_names_the_keys_of_the_users_map(bench: Any, until: Any, picture: Any) -> None:
+    async with bench(config=Config(keys={"app.quit": "Q"})).run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "Q quit" in picture(pilot)[-1])
+        assert "q quit" not in picture(pilot)[-1]
+
+
+async def test_a_terminal_made_large_again_gives_the_keys_back(bench: Any, until: Any) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        await pilot.press("2")
+        await until(pilot, lambda: isinstance(pilot.app.screen, JobsScreen) and pilot.app.screen.focused)
+        before = pilot.app.screen.focused
+        await pilot.resize_terminal(50, 12)
+        await until(pilot, lambda: pilot.app.screen.has_class("-small"))
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: pilot.app.screen.focused is before)
+
+
+async def test_the_palette_changes_the_theme_and_quits(bench: Any, until: Any, picture: Any) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        await pilot.press("colon")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CommandPalette))
+        await pilot.press(*"theme hfbench-light")
+        await until(pilot, lambda: "theme hfbench-light" in "\n".join(picture(pilot)[4:]))
+        await pilot.press("enter")
+        await until(pilot, lambda: pilot.app.theme == "hfbench-light")
+
+
+async def test_escape_clears_a_kept_filter_before_it_leaves(bench: Any, until: Any) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        await pilot.press("2")
+        await until(pilot, lambda: isinstance(pilot.app.screen, JobsScreen) and pilot.app.screen.focused)
+        await pilot.press("slash", "z", "enter")
+        bar = pilot.app.screen.query_one(FilterBar)
+        await until(pilot, lambda: bar.text == "z")
+        await pilot.press("escape")
+        await until(pilot, lambda: bar.text == "")
+        assert isinstance(pilot.app.screen, JobsScreen)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ModelsScreen))

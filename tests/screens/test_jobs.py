@@ -81,12 +81,12 @@ async def test_cancel_asks_and_only_y_stops_the_job(bench: Any, until: Any, toy_
     async with bench(watch=True).run_test(size=(80, 24)) as pilot:
         await pilot.press("2")
         await until(pilot, lambda: pilot.app.screen.query_one(RecordTable).total == 1)
-        await pilot.press("x")
+        await pilot.press("c")
         await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
-        await pilot.press("x")
+        await pilot.press("c")
         await until(pilot, lambda: isinstance(pilot.app.screen, JobsScreen))
         assert not read_job(job).state.over
-        await pilot.press("x")
+        await pilot.press("c")
         await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
         await pilot.press("y")
         await until(pilot, lambda: read_job(job).state is State.CANCELLED)

@@ -168,7 +168,7 @@ async def test_a_reference_that_leads_nowhere_stays_on_the_screen_as_a_sentence(
         await until(pilot, lambda: read(pilot))
         await until(pilot, lambda: sentence in text(picture, pilot))
         assert re.search(r"\bx ", text(picture, pilot))
-        for key in ("right", "b", "enter", "slash", "escape", "y", "R"):
+        for key in ("right", "b", "enter", "slash", "escape", "y", "u"):
             await pilot.press(key)
         await until(pilot, lambda: read(pilot) and sentence in text(picture, pilot))
         await pilot.press("escape")
@@ -367,10 +367,10 @@ async def test_reading_again_sees_what_changed(bench: Any, until: Any, picture: 
     async with bench(str(folder)).run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: read(pilot) and "1 of 2 safetensors files" in text(picture, pilot))
         hidden.write_bytes(kept)
-        await pilot.press("R")
+        await pilot.press("u")
         await until(pilot, lambda: read(pilot) and "nothing wrong was found" in text(picture, pilot))
         shutil.rmtree(folder)
-        await pilot.press("R")
+        await pilot.press("u")
         await until(pilot, lambda: "there is no such folder" in text(picture, pilot))
 
 

@@ -77,7 +77,7 @@ async def test_the_details_say_what_the_model_is_and_what_is_wrong(
             pilot, lambda: "LlamaForCausalLM · 2 layers · 4/2 heads · 8,192 context" in "\n".join(picture(pilot))
         )
         assert "nothing wrong was found" in "\n".join(picture(pilot))
-        assert "last: no job yet; b measures it" in "\n".join(picture(pilot))
+        assert "last: no job yet; B measures it" in "\n".join(picture(pilot))
         await pilot.press("down")
         await until(pilot, lambda: "this is a git-lfs pointer" in "\n".join(picture(pilot)))
 
@@ -86,7 +86,7 @@ async def test_an_empty_machine_says_what_makes_a_model(bench: Any, until: Any, 
     async with bench().run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: looked(pilot))
         await until(pilot, lambda: "hfbench demo makes a small one" in "\n".join(picture(pilot)))
-        await pilot.press("enter", "y", "down", "end", "R")
+        await pilot.press("enter", "y", "down", "end", "u")
         await until(pilot, lambda: looked(pilot))
         assert isinstance(pilot.app.screen, ModelsScreen)
 
@@ -107,7 +107,7 @@ async def test_enter_opens_b_measures_and_y_copies_the_model_under_the_cursor(
         chosen = (cache_root() / "clipboard.txt").read_text()
         assert Path(chosen).parent == tmp_path / "models"
         assert pilot.app.screen.chosen_model == chosen
-        await pilot.press("b")
+        await pilot.press("B")
         await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen))
         assert pilot.app.screen.state.texts["model"] == chosen
         await pilot.press("escape")
@@ -178,7 +178,7 @@ async def test_the_filter_narrows_the_list_and_rescanning_finds_what_is_new(
         await pilot.press("slash", *"bare", "enter")
         await until(pilot, lambda: pilot.app.screen.models.shown == 1)
         make_model("models/barely-new")
-        await pilot.press("R")
+        await pilot.press("u")
         await until(pilot, lambda: pilot.app.screen.models.shown == 2 and looked(pilot))
         assert "barely-new" in "\n".join(picture(pilot))
 

@@ -1,0 +1,40 @@
+"""Ends a recording: asks where to save it, and says how to replay it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hfbench.errors import HfbenchError
+from hfbench.screens.confirm import AskText
+
+if TYPE_CHECKING:
+    from hfbench.app import Workbench
+
+NAME = "recorded.hfb.yaml"
+SUFFIX = ".hfb.yaml"
+
+
+async def end_recording(app: Workbench) -> bool:
+    """True when the recording is over: saved, discarded, or empty; False when it goes on."""
+    count = len(app.recorder)
+    if not count:
+        app.notify("recording ended: nothing was started meanwhile")
+        return True
+    steps = f"{count} step{'s' * (count != 1)} recorded"
+    answer = await app.push_screen_wait(AskText(f"{steps}. Save as (empty discards, escape goes on recording):", NAME))
+    if answer is None:
+        app.notify("still recording")
+        return False
+    if not answer:
+        app.notify("the recording was discarded")
+        return True
+    path = Path(answer).expanduser()
+    app.recorder.name = path.name.removesuffix(SUFFIX)
+    try:
+        app.recorder.save(path)
+    except HfbenchError as error:
+        app.complain(error)
+        return False
+    app.notify(f"saved {path}; replay it with: hfbench --script {path}", markup=False)
+    return True
