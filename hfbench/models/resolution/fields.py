@@ -1,0 +1,110 @@
+"""Step that holds common fields of a configuration against what transformers' classes validate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hfbench.models.resolution.subject import Subject
+from hfbench.models.resolution.trace import Stage, Trace, joined, shown
+from hfbench.models.runtimes import Names, rules
+
+LAYER_TYPES = "layer_types"
+PARTS = ("text_config", "vision_config", "audio_config", "quantization_config")
+
+_INTEGER = re.compile(r"\s*[+-]?\d+\s*")
+
+_KINDS: Mapping[str, type] = {"int": int, "float": float, "str": str, "bool": bool, "list": list}
+
+
+def validate_fields(subject: Subject, trace: Trace, *, mistral: bool) -> None:
+    """Block transformers and vLLM, which builds on its classes, where a field has a type or value they refuse."""
+    if subject.config is None:
+        return
+    fate = trace.fates["transformers"]
+    faults: list[str] = []
+    notes: list[str] = []
+    root_type = subject.config.get("model_type")
+    for prefix, section in subject.sections():
+        model_type = section.get("model_type") or (f"{root_type}_text" if prefix else root_type)
+        if isinstance(model_type, str) and model_type in fate.names.config_classes:
+            faults += [f"{prefix}{fault}" for fault in _faults(section, model_type, fate.names)]
+    architectures = subject.config.get("architectures")
+    if architectures is not None and not isinstance(architectures, list):
+        notes.append(f"architectures is {shown(architectures)}, a list is meant")
+    faults += [*_bad_dtype(subject.config), *_bad_parts(subject.config)]
+    looked = "config.json: types and values that transformers validates"
+    for fault in faults:
+        trace.block(Stage.CONFIGURATION, f"transformers' configuration class refuses it: {fault}", "transformers")
+        if not mistral:
+            why = f"the configuration class, which vLLM uses too, refuses it: {fault}"
+            trace.block(Stage.CONFIGURATION, why, "vllm")
+    if faults:
+        trace.step("fields", looked, "; ".join(faults), "the configuration cannot be made", "error")
+    elif notes:
+        trace.step("fields", looked, "; ".join(notes), "taken all the same", "warning")
+    else:
+        trace.step("fields", looked, "nothing that is refused")
+
+
+def _faults(section: Mapping[str, Any], model_type: str, names: Names) -> Iterator[str]:
+    for name, types in names.fields.items():
+        if name in section and not _fits(section[name], types):
+            wanted = joined(["null" if each == "None" else each for each in types], "or")
+            yield f"{name} is {shown(section[name])}, {wanted} is needed"
+    if model_type in names.rope:
+        for name, allowed in names.null_allowed.items():
+            if name in section and section[name] is None and model_type not in allowed:
+                yield f"{name} is null"
+    yield from _bad_heads(section, model_type, names)
+    yield from _bad_layer_types(section, model_type, names)
+
+
+def _fits(value: object, types: tuple[str, ...]) -> bool:
+    if value is None:
+        return True  # judged by the model type, where it matters
+    if isinstance(value, (list, dict)):
+        return "list" in types or isinstance(value, dict) or ("int" in types and _by_layer(value))
+    if isinstance(value, bool):
+        return "bool" in types
+    return any(isinstance(value, _KINDS[each]) for each in types if each != "None")
+
+
+def _by_layer(value: list[object]) -> bool:
+    """Single families keep a number for each layer."""
+    return bool(value) and all(type(each) is int for each in value)
+
+
+def _bad_heads(section: Mapping[str, Any], model_type: str, names: Names) -> Iterator[str]:
+    hidden, heads = section.get("hidden_size"), section.get("num_attention_heads")
+    if model_type not in names.whole_heads or type(hidden) is not int or type(heads) is not int:
+        return
+    if heads == 0 or hidden % heads:
+        yield f"hidden_size {hidden} is not a multiple of the {heads} attention heads"
+
+
+def _bad_layer_types(section: Mapping[str, Any], model_type: str, names: Names) -> Iterator[str]:
+    layers, count = section.get(LAYER_TYPES), section.get("num_hidden_layers")
+    if not isinstance(layers, list) or model_type not in names.rope:
+        return
+    if unknown := [each for each in layers if not isinstance(each, str) or each not in names.layer_types]:
+        yield f"{LAYER_TYPES} holds {shown(unknown[0])}, which transformers does not know"
+    elif type(count) is int and count != len(layers):
+        yield f"num_hidden_layers is {count}, {LAYER_TYPES} lists {len(layers)}"
+
+
+def _bad_parts(config: Mapping[str, Any]) -> Iterator[str]:
+    for name in PARTS:
+        if config.get(name) is not None and not isinstance(config[name], dict):
+            yield f"{name} is {shown(config[name])}, an object is needed"
+    labels = config.get("id2label")
+    if isinstance(labels, dict) and (wrong := [key for key in labels if not _INTEGER.fullmatch(key)]):
+        yield f"id2label has the key {shown(wrong[0])}, a number is needed"
+
+
+def _bad_dtype(config: Mapping[str, Any]) -> Iterator[str]:
+    value = config.get("dtype") if config.get("dtype") is not None else config.get("torch_dtype")
+    if isinstance(value, str) and value not in rules("dtypes")["torch"]:
+        name = "dtype" if config.get("dtype") is not None else "torch_dtype"
+        yield f"{name} is {shown(value)}, which torch does not have"
