@@ -7,13 +7,14 @@ from pathlib import Path
 
 from hfbench.actions.base import Spec
 from hfbench.actions.params import Param
+from hfbench.checks.pages import check_pages
 from hfbench.commands.known import known_actions
 from hfbench.commands.parser import Parser
 from hfbench.errors import HfbenchError
 from hfbench.exits import Exit
 
 PAGES: dict[str, Callable[[], str]] = {"actions.md": lambda: actions_page(list(known_actions().values()))}
-"""Every generated page of `docs/` and what makes it."""
+"""Generated pages of `docs/` and what makes each; those of the check rules come from their room."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -22,18 +23,23 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("what", choices=("write", "check", "print"))
     parser.add_argument("--folder", type=Path, default=Path("docs"), help="the folder of the pages; default docs")
     given = parser.parse_args(words)
-    for name, make in PAGES.items():
-        page, path = make(), given.folder / name
+    for name, page in pages().items():
+        path = given.folder / name
         if given.what == "print":
             print(page)
         elif given.what == "write":
-            given.folder.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(page, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != page:
             raise HfbenchError(
                 "the page is not what the declarations say today", where=path, remedy="run: hfbench docs write"
             )
     return Exit.OK
+
+
+def pages() -> dict[str, str]:
+    """All generated pages by their name below `docs/`."""
+    return {**{name: make() for name, make in PAGES.items()}, **check_pages()}
 
 
 def actions_page(specs: Sequence[Spec]) -> str:

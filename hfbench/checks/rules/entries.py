@@ -1,0 +1,93 @@
+"""The entries of the folder themselves: what kind they are and where their links lead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hfbench.checks.base import Found, passed_on, rule
+from hfbench.checks.subject import Subject
+from hfbench.models.files import ModelFile, open_regular
+from hfbench.models.magic import LOOK, is_lfs_pointer
+from hfbench.models.problem import ModelError
+
+SHORTEST_POINTER = 100
+"""Bytes: a version line, a sha256 and a size."""
+
+
+@rule("HB130", "git-lfs-pointer", on="weights", codes=("lfs_pointer",))
+def git_lfs_pointer(subject: Subject) -> Iterator[Found]:
+    """A git-lfs pointer stands in place of a file.
+
+    Why: the repository was cloned without git-lfs; loaders only say that a header is too large or a text no JSON.
+    Remedy: run git lfs pull, or fetch the file again.
+    """
+    yield from passed_on(subject, "lfs_pointer")
+    told = {problem.where for problem in subject.problems if problem.code == "lfs_pointer"}
+    for each in subject.files:
+        if (
+            not each.problem
+            and SHORTEST_POINTER < each.bytes <= LOOK
+            and each.name not in told
+            and _is_pointer(subject, each)
+        ):
+            needed = each.kind != "other" and "/" not in each.name
+            message = "this is a git-lfs pointer, not the file itself"
+            yield Found(message=message, file=each.name, severity=None if needed else "info")
+
+
+@rule("HB131", "not-a-plain-file", on="weights", codes=("not_regular",))
+def not_a_plain_file(subject: Subject) -> Iterator[Found]:
+    """A FIFO, a device, a socket or a folder has the name of a file of the model.
+
+    Why: a loader that opens it hangs, or reads without end.
+    Remedy: replace it by the file itself.
+    """
+    yield from passed_on(subject, "not_regular")
+
+
+@rule("HB132", "broken-link", on="weights", codes=("broken_symlink",))
+def broken_link(subject: Subject) -> Iterator[Found]:
+    """A link leads to nothing.
+
+    Why: the file it stood for was removed, as when the blobs of a cache are cleaned.
+    Remedy: fetch the model again.
+    """
+    yield from passed_on(subject, "broken_symlink")
+
+
+@rule("HB133", "link-outside", on="weights", codes=("link_escape",))
+def link_outside(subject: Subject) -> Iterator[Found]:
+    """A link leads out of the model's folder.
+
+    Why: whoever loads the model reads a file that its author chose and that is no part of it.
+    Remedy: replace the link by a copy of the file, if you trust it.
+    """
+    yield from passed_on(subject, "link_escape")
+
+
+@rule("HB134", "unreadable-file", on="weights", codes=("unreadable", "missing"))
+def unreadable_file(subject: Subject) -> Iterator[Found]:
+    """A file of the model cannot be opened.
+
+    Why: its permissions forbid it, or it is gone since the folder was listed.
+    Remedy: mend the permissions, or fetch the file again.
+    """
+    yield from passed_on(subject, "unreadable", "missing")
+
+
+@rule("HB135", "file-too-large", on="weights", codes=("too_large",))
+def file_too_large(subject: Subject) -> Iterator[Found]:
+    """A text file of the model is larger than any real one of its kind.
+
+    Why: reading it would take the memory that the model needs.
+    Remedy: fetch the file again.
+    """
+    yield from passed_on(subject, "too_large")
+
+
+def _is_pointer(subject: Subject, file: ModelFile) -> bool:
+    try:
+        with open_regular(file.path, subject.folder) as opened:
+            return is_lfs_pointer(opened.read(LOOK))
+    except (ModelError, OSError):
+        return False  # another rule tells

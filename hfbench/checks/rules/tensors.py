@@ -1,0 +1,276 @@
+"""The configuration against the tensors: layers, vocabulary, sizes, dtype, and the head."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from hfbench.checks.base import Found, rule
+from hfbench.checks.known import default_tied, known_type
+from hfbench.checks.same_bytes import compare
+from hfbench.checks.subject import Subject
+from hfbench.checks.tensor_names import FLOATING, embedding, head, text_layers
+from hfbench.models.problem import counted, listed, quoted
+from hfbench.units import show_bytes
+
+EXTRA_LAYERS = ("num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_layers", "num_mtp_modules")
+"""Keys that count layers for predicting further tokens, stored after the model's own."""
+
+PADDING = ("pad_vocab_size_multiple", "pad_vocab_size_multiple_of", "make_vocab_size_divisible_by")
+"""Keys by which a model rounds its embedding up."""
+
+PLAIN = frozenset(
+    [
+        "llama",
+        "mistral",
+        "mixtral",
+        "ministral",
+        "qwen2",
+        "qwen2_moe",
+        "qwen3",
+        "qwen3_moe",
+        "gemma",
+        "gemma2",
+        "gemma3_text",
+        "smollm3",
+        "granite",
+        "granitemoe",
+        "olmo",
+        "olmo2",
+        "olmo3",
+        "cohere",
+        "cohere2",
+        "starcoder2",
+        "stablelm",
+        "phi",
+        "persimmon",
+        "exaone4",
+        "helium",
+        "glm",
+        "glm4",
+        "nemotron",
+        "arcee",
+    ]
+)
+"""Families whose q_proj has heads times head_dim rows and whose embedding is hidden_size wide."""
+
+WRAPPERS = ("_orig_mod.", "module.", "base_model.model.", "_fsdp_wrapped_module.", "_forward_module.", "state_dict.")
+"""Prefixes of torch.compile, data parallel, PEFT, FSDP, DeepSpeed and of trainers."""
+
+DECODERS = frozenset({"llama", "mistral", "qwen2", "qwen3", "gemma"})
+"""Families whose layers all hold the same tensors."""
+
+OF_A_LAYER = (
+    "input_layernorm",
+    "post_attention_layernorm",
+    *(f"self_attn.{part}_proj" for part in "qkvo"),
+    *(f"mlp.{part}_proj" for part in ("gate", "up", "down")),
+)
+
+DTYPES = {"float32": "F32", "float": "F32", "float16": "F16", "half": "F16", "bfloat16": "BF16", "float64": "F64"}
+
+_WRITES_TEXT = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
+
+
+@rule("HB220", "layers-differ")
+def layers_differ(subject: Subject) -> Iterator[Found]:
+    """The configuration counts other layers than the weights hold.
+
+    Why: transformers fills missing layers with random values and drops further ones, and tells neither to the user.
+    Remedy: fetch config.json and the weights again, from one revision.
+    """
+    said = subject.config.layers
+    if said is None or not subject.complete or subject.raw.get("is_encoder_decoder"):
+        return
+    layers = text_layers(subject.rows)
+    if layers is None:
+        return
+    extra = max((_number(subject, name) for name in EXTRA_LAYERS), default=0)
+    gone = sorted(set(range(min(said, 100_000))) - layers.numbers)
+    if not gone and layers.count <= said + extra:
+        return
+    if gone and layers.count >= said:
+        message = f"the weights hold nothing of {counted(len(gone), 'layer')}, such as number {gone[0]}"
+    else:
+        message = f"the configuration counts {said:,} layers, the weights hold {layers.count:,}"
+    yield Found(
+        message=message,
+        file="config.json",
+        evidence={"config": said, "weights": layers.count, "prefix": layers.prefix, "missing": gone[:20]},
+        severity="warning" if subject.custom else None,
+    )
+
+
+@rule("HB221", "vocabulary-differs")
+def vocabulary_differs(subject: Subject) -> Iterator[Found]:
+    """vocab_size is not the number of rows of the embedding.
+
+    Why: the tensor does not fit the model that is built, or ids beyond the table are asked for.
+    Remedy: write the number of rows as vocab_size.
+    """
+    said, table = subject.config.vocab, embedding(subject) if subject.raw else None
+    if said is None or table is None or any(subject.config.raw.get(name) for name in PADDING):
+        return
+    if table.shape[0] != said:
+        fewer = table.shape[0] < said
+        yield Found(
+            message=f"vocab_size is {said:,}, the embedding has {table.shape[0]:,} rows",
+            file="config.json",
+            evidence={"vocab_size": said, "rows": table.shape[0], "tensor": table.name},
+            severity=None if known_type(subject.config.model_type) or fewer else "warning",
+        )
+
+
+@rule("HB222", "sizes-differ")
+def sizes_differ(subject: Subject) -> Iterator[Found]:
+    """hidden_size or the heads do not give the shapes that the weights have.
+
+    Why: loading fails with a mismatch of shapes, far from the line of the configuration that is wrong.
+    Remedy: fetch config.json and the weights again, from one revision.
+    """
+    config = subject.config
+    if config.model_type not in PLAIN or config.quantization or not config.hidden:
+        return
+    table = embedding(subject)
+    if table is not None and table.shape[1] != config.hidden:
+        message = f"hidden_size is {config.hidden:,}, the embedding is {table.shape[1]:,} wide"
+        yield Found(message=message, file="config.json", evidence={"tensor": table.name})
+    if not config.heads or not config.head_dim or not config.kv_heads:
+        return
+    for part, heads, key in (("q", config.heads, "num_attention_heads"), ("k", config.kv_heads, "num_key_value_heads")):
+        name = next((each for each in subject.rows if each.endswith(f"self_attn.{part}_proj.weight")), None)
+        if name is None:
+            continue
+        shape = subject.checkpoint.columns[subject.rows[name]].shape
+        if len(shape) == 2 and shape[0] != heads * config.head_dim:
+            message = f"{key} {heads} of {config.head_dim} make {heads * config.head_dim:,} rows, {quoted(name)} has "
+            yield Found(message=f"{message}{shape[0]:,}", file="config.json", evidence={"tensor": name})
+
+
+@rule("HB223", "dtype-differs", severity="warning")
+def dtype_differs(subject: Subject) -> Iterator[Found]:
+    """The configuration names another dtype than the weights have.
+
+    Why: the weights are converted while loading, which takes time and may take twice the memory, or loses bits.
+    Remedy: name the dtype of the weights, or load with an explicit dtype.
+    """
+    said = DTYPES.get(subject.config.dtype or "")
+    if said is None or subject.config.quantization or not subject.raw:
+        return
+    columns = subject.checkpoint.columns
+    sizes: Counter[str] = Counter()
+    for dtype, size in zip(columns.dtype_ids, columns.sizes, strict=True):
+        sizes[columns.dtypes[dtype]] += size
+    stored, size = max(sizes.items(), key=lambda item: item[1], default=("", 0))
+    if stored in FLOATING and stored != said:
+        yield Found(
+            message=f"dtype is {subject.config.dtype}, {show_bytes(size)} of the weights are {stored}",
+            file="config.json",
+            evidence={"config": subject.config.dtype, "weights": stored, "bytes": size},
+        )
+
+
+@rule("HB224", "head-missing")
+def head_missing(subject: Subject) -> Iterator[Found]:
+    """The head is not tied to the embedding, and the weights hold no head.
+
+    Why: transformers gives it random values, some engines tie it in silence; the output is noise or luck.
+    Remedy: set tie_word_embeddings to true if the model was trained so, or fetch the missing tensor.
+    """
+    if subject.custom or not _writes_text(subject) or not subject.complete or head(subject):
+        return
+    config = subject.config
+    tied = config.tied if config.tied is not None else _tied_by_default(subject)
+    if tied is False and embedding(subject) is not None:
+        said = (
+            "tie_word_embeddings is false" if config.tied is not None else f"{config.model_type} does not tie its head"
+        )
+        yield Found(message=f"{said}, and there is no lm_head", file="config.json")
+
+
+@rule("HB225", "head-beside-tied", severity="warning")
+def head_beside_tied(subject: Subject) -> Iterator[Found]:
+    """The head is tied to the embedding, and the weights hold another head.
+
+    Why: transformers and vLLM compare the two and untie them, other engines drop the head and answer differently.
+    Remedy: set tie_word_embeddings to false.
+    """
+    for name, compared, same in _stored_head(subject):
+        if not same:
+            message = f"tie_word_embeddings is true, but {quoted(name)} differs from the embedding"
+            yield Found(message=message, file="config.json", evidence={"tensor": name, "bytes_compared": compared})
+
+
+@rule("HB226", "head-stored-twice", severity="info")
+def head_stored_twice(subject: Subject) -> Iterator[Found]:
+    """The head is tied to the embedding and stored a second time.
+
+    Why: it is the same table twice, so it takes room on the disk only.
+    Remedy: save the model again with transformers to store it once.
+    """
+    for name, compared, same in _stored_head(subject):
+        if same:
+            message = f"{quoted(name)} repeats the embedding ({show_bytes(compared)} compared)"
+            yield Found(message=message, file="config.json", evidence={"tensor": name, "bytes_compared": compared})
+
+
+@rule("HB238", "tensors-missing")
+def tensors_missing(subject: Subject) -> Iterator[Found]:
+    """The weights lack tensors that every layer of the family has.
+
+    Why: transformers fills them with random values and only tells its log.
+    Remedy: fetch the weights again.
+    """
+    config = subject.config
+    layers = text_layers(subject.rows)
+    if config.model_type not in DECODERS or config.quantization or not subject.complete or subject.custom:
+        return
+    if layers is None or layers.prefix != "model.layers" or layers.count != config.layers:
+        return  # other rules tell
+    wanted = [f"model.layers.{number}.{name}.weight" for number in range(layers.count) for name in OF_A_LAYER]
+    lacking = [name for name in ("model.embed_tokens.weight", "model.norm.weight", *wanted) if name not in subject.rows]
+    if lacking:
+        message = f"{counted(len(lacking), 'tensor')} of {config.model_type} missing: {listed(lacking)}"
+        yield Found(message=message, file=subject.checkpoint.shards[0].name, evidence={"missing": lacking[:20]})
+
+
+@rule("HB228", "wrapped-names")
+def wrapped_names(subject: Subject) -> Iterator[Found]:
+    """All tensors carry the prefix of a wrapper that was around the model when it was saved.
+
+    Why: no name fits the model, so transformers fills every layer with random values.
+    Remedy: rename the tensors without the prefix, or save the model again without the wrapper.
+    """
+    first = next(iter(subject.rows), "")
+    prefix = next((each for each in WRAPPERS if first.startswith(each)), None)
+    adapter = subject.checkpoint.format == "adapter" or subject.has("adapter_config.json")
+    if prefix and not adapter and all(name.startswith(prefix) for name in subject.rows):
+        message = f"every tensor is called {prefix}*"
+        yield Found(message=message, file=subject.checkpoint.shards[0].name, evidence={"prefix": prefix})
+
+
+def _stored_head(subject: Subject) -> Iterator[tuple[str, int, bool]]:
+    """The stored head of a tied model: its name, the bytes compared, and whether they equal the embedding's."""
+    tied = subject.config.tied
+    if (tied if tied is not None else _tied_by_default(subject)) is not True or not _writes_text(subject):
+        return
+    name, table = head(subject), embedding(subject)
+    if name is None or table is None:
+        return
+    stored = subject.checkpoint.columns[subject.rows[name]]
+    if stored.dtype in FLOATING and len(stored.shape) == 2:
+        compared, same = compare(subject, table, stored)
+        yield name, compared, same
+
+
+def _tied_by_default(subject: Subject) -> bool | None:
+    return default_tied(subject.config.model_type)
+
+
+def _writes_text(subject: Subject) -> bool:
+    return any(each.endswith(_WRITES_TEXT) for each in subject.config.architectures)
+
+
+def _number(subject: Subject, name: str) -> int:
+    value = subject.text.values.get(name, subject.raw.get(name))
+    return value if type(value) is int and 0 <= value < 1000 else 0

@@ -1,0 +1,87 @@
+"""Judges one target with every rule that applies to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hfbench.checks.base import Rule, as_found, rules
+from hfbench.checks.finding import SEVERITIES, Finding, Verdict, verdict_of
+from hfbench.checks.subject import Options, Subject
+from hfbench.checks.target import find, troubled
+from hfbench.errors import HfbenchError
+
+UNKNOWN = "HB100"
+"""The id of problems that no rule is declared for: they are never lost."""
+
+NOTHING_JUDGED = frozenset({"HB801", "HB803"})
+"""Findings after which nothing was there to be judged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What all rules found on one target, errors first."""
+
+    model: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """`refuse`, `warn` or `ok`, by the severest finding."""
+        return verdict_of({each.severity for each in self.findings})
+
+    @property
+    def judged(self) -> bool:
+        """False when there was nothing to judge."""
+        return not any(each.id in NOTHING_JUDGED for each in self.findings)
+
+
+def check(target: str, *, cache_dir: Path | None = None, options: Options | None = None) -> Report:
+    """The report on a target. UsageError when the target is no folder, no file of weights and no reference."""
+    subject = find(target, cache_dir=cache_dir, options=options)
+    try:
+        return report_on(subject)
+    except HfbenchError as error:  # the folder went away or became unreadable meanwhile
+        return report_on(troubled(subject.location, "not_there", error.found, error.remedy))
+
+
+def report_on(subject: Subject, chosen: Iterable[Rule] | None = None) -> Report:
+    """The report on a subject, by all rules or by those given."""
+    found = [
+        finding for each in chosen or rules().values() if _applies(each, subject) for finding in each.findings(subject)
+    ]
+    if chosen is None:
+        found += _unclaimed(subject)
+    order = {severity: place for place, severity in enumerate(SEVERITIES)}
+    unique = {(each.id, each.file, each.message): each for each in found}
+    ordered = sorted(unique.values(), key=lambda each: (order[each.severity], each.id))
+    return Report(model=_name(subject), findings=tuple(ordered))
+
+
+def _applies(rule: Rule, subject: Subject) -> bool:
+    if rule.scope == "reference":
+        return True
+    if subject.trouble is not None and subject.trouble.severity == "error":
+        return False
+    return rule.scope == "weights" or not subject.only
+
+
+def _unclaimed(subject: Subject) -> Iterator[Finding]:
+    claimed = {code for each in rules().values() for code in each.codes}
+    for problem in subject.problems:
+        if problem.code not in claimed:
+            found = as_found(problem)
+            yield Finding(
+                id=UNKNOWN,
+                name=(problem.code or "unnamed").replace("_", "-"),
+                severity=problem.severity,
+                file=found.file,
+                message=found.message,
+                evidence=found.evidence,
+                remedy=found.remedy,
+            )
+
+
+def _name(subject: Subject) -> str:
+    return f"{subject.folder / subject.only}" if subject.only else subject.location.name

@@ -1,0 +1,260 @@
+"""What the rules judge: one model or one file of weights, each part read when the first rule asks for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hfbench.checks.pickle_index import pickle_index_problems
+from hfbench.checks.pickle_scan import PickleScan, scan_file
+from hfbench.checks.render import Attempt, render
+from hfbench.checks.templates_text import Template, template_texts
+from hfbench.models.checkpoint import Checkpoint, Gathering, read_weights
+from hfbench.models.config import CONFIG, TEXT_PARTS, ModelConfig, read_config
+from hfbench.models.facts import TokenizerFacts
+from hfbench.models.files import ModelFile, describe_file, list_files, open_regular
+from hfbench.models.json_text import JsonError, JsonObject, read_object
+from hfbench.models.magic import LOOK, is_lfs_pointer
+from hfbench.models.problem import ModelError, Problem, Severity
+from hfbench.models.reference import Location
+from hfbench.models.tokenizer import read_tokenizer
+from hfbench.models.vocabulary import parse_tokenizer_json
+from hfbench.models.weights import WeightSet, choose_weights
+
+PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib")
+
+NO_CONFIG = ModelConfig(source=None, raw={}, problems=())
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the model is meant to be loaded, as far as the caller says."""
+
+    dtype: str | None = None
+    quantization: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One object of config.json that describes a language model: its path with a dot at the end, and its values."""
+
+    path: str
+    values: Mapping[str, Any]
+
+    @property
+    def model_type(self) -> str | None:
+        """The model type of this object itself."""
+        value = self.values.get("model_type")
+        return value if isinstance(value, str) else None
+
+
+class Subject:
+    """The files of a model folder, or one file of weights when `only` names it. Nothing here raises for content."""
+
+    def __init__(self, location: Location, *, only: str = "", options: Options | None = None) -> None:
+        self.location, self.folder, self.only = location, location.folder, only
+        self.options = options or Options()
+        self.trouble: Problem | None = None
+        """What is wrong with the reference itself; an error leaves nothing else to judge."""
+
+    @cached_property
+    def files(self) -> tuple[ModelFile, ...]:
+        """All entries below the folder, or the one file."""
+        if self.only:
+            return (describe_file(self.folder / self.only, self.folder),)
+        return tuple(list_files(self.folder))
+
+    @cached_property
+    def by_name(self) -> dict[str, ModelFile]:
+        """The entries by their name relative to the folder."""
+        return {each.name: each for each in self.files}
+
+    @cached_property
+    def config(self) -> ModelConfig:
+        """The configuration as the models room reads it."""
+        return NO_CONFIG if self.only else read_config(self.folder)
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """The object in config.json; empty when there is none, or only Mistral's params.json."""
+        return self.config.raw if self.config.source == CONFIG else {}
+
+    @property
+    def configured(self) -> bool:
+        """True when config.json is an object, be it an empty one."""
+        return self.config.source == CONFIG and (bool(self.config.raw) or not self.config.problems)
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """The root of config.json and the parts of it that describe the language model, the innermost last."""
+        return tuple(_sections("", self.raw, depth=2))
+
+    @property
+    def text(self) -> Section:
+        """The innermost object that counts layers, else the root: where the language model is described."""
+        names = ("num_hidden_layers", "n_layer", "num_layers", "hidden_size")
+        telling = [each for each in self.sections if any(name in each.values for name in names)]
+        return telling[-1] if telling else Section("", self.raw)
+
+    @cached_property
+    def checkpoint(self) -> Checkpoint:
+        """The headers of all weights."""
+        gathering = Gathering(self.folder, self.weights)
+        for read in read_weights(self.folder, self.weights):
+            gathering.add(read)
+        return gathering.checkpoint()
+
+    @cached_property
+    def weights(self) -> WeightSet:
+        """The set of weight files that is judged."""
+        if not self.only:
+            return choose_weights(self.folder, self.files)
+        shards = self.files if self.only.endswith(".safetensors") else ()
+        return WeightSet("safetensors" if shards else "other", shards, None, ())
+
+    @property
+    def complete(self) -> bool:
+        """True when every tensor of the model was seen: only then may a rule say that one is missing."""
+        checkpoint = self.checkpoint
+        known = checkpoint.format in ("safetensors", "safetensors-sharded")
+        return known and bool(len(checkpoint.columns)) and not any(p.severity == "error" for p in checkpoint.problems)
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """The row of each tensor by its name."""
+        return {name: row for row, name in enumerate(self.checkpoint.columns.names)}
+
+    @cached_property
+    def tokenizer(self) -> TokenizerFacts:
+        """The tokenizer's facts."""
+        return TokenizerFacts(special_tokens={}) if self.only else read_tokenizer(self.folder)
+
+    @property
+    def has_tokenizer(self) -> bool:
+        """True when a file holds a vocabulary, readable or not."""
+        beside = {"tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "chat_template.json"}
+        return bool(set(self.tokenizer.files) - beside)
+
+    @cached_property
+    def tokenizer_json(self) -> dict[str, Any]:
+        """The object in tokenizer.json without its merges, empty when there is none."""
+        return self.json("tokenizer.json", parse_tokenizer_json)
+
+    @cached_property
+    def tokenizer_config(self) -> dict[str, Any]:
+        """The object in tokenizer_config.json, empty when there is none."""
+        return self.json("tokenizer_config.json")
+
+    @cached_property
+    def generation_config(self) -> dict[str, Any]:
+        """The object in generation_config.json, empty when there is none."""
+        return self.json("generation_config.json")
+
+    @cached_property
+    def templates(self) -> tuple[Template, ...]:
+        """The texts of all chat templates."""
+        return template_texts(self.folder, self.tokenizer_config, self.json)
+
+    @cached_property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """What became of the templates when a process of its own rendered them."""
+        tokens = {role: token.content for role, token in self.tokenizer.special_tokens.items()}
+        return tuple(render(self.templates, tokens)) if self.templates else ()
+
+    @cached_property
+    def pickles(self) -> tuple[tuple[ModelFile, PickleScan], ...]:
+        """The files of torch and bare pickles, and what they would import."""
+        return tuple(self._scanned())
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything found wrong while reading, each once."""
+        if self.trouble is not None and self.trouble.severity == "error":
+            return (self.trouble,)
+        told = [self.trouble] if self.trouble else []
+        told += [*self.config.problems, *self.checkpoint.problems, *self.tokenizer.problems, *self._json_problems]
+        told += pickle_index_problems(self.folder, self.by_name) if not self.only else []
+        known = {problem.where for problem in told}
+        told += [each.as_problem() for each in self.files if each.problem and each.name not in known]
+        return tuple(dict.fromkeys(told))
+
+    @property
+    def remote_code(self) -> dict[str, list[str]]:
+        """The classes of auto_map by their role, from config.json and tokenizer_config.json."""
+        return {**_auto_map(self.raw), **_auto_map(self.tokenizer_config)}
+
+    @cached_property
+    def custom(self) -> bool:
+        """True when the configuration class comes from the repository: library rules do not bind it."""
+        return "AutoConfig" in _auto_map(self.raw)
+
+    def has(self, name: str) -> bool:
+        """True when the folder holds an entry of that name."""
+        return os.path.lexists(self.folder / name)
+
+    def json(self, name: str, parse: Callable[[bytes], JsonObject] | None = None) -> dict[str, Any]:
+        """The object in a JSON file of the folder; empty when it is absent or broken."""
+        if self.only or not self.has(name):
+            return {}
+        try:
+            return read_object(self.folder / name, self.folder, parse=parse).value
+        except JsonError:
+            return {}
+
+    def _scanned(self) -> Iterator[tuple[ModelFile, PickleScan]]:
+        for each in self.files:
+            if not each.problem and each.name.lower().endswith(PICKLE_SUFFIXES):
+                try:
+                    with open_regular(each.path, self.folder) as file:
+                        if is_lfs_pointer(file.read(LOOK)):
+                            continue
+                        file.seek(0)
+                        yield each, scan_file(file, each.bytes)
+                except (ModelError, OSError) as error:
+                    yield each, PickleScan("unknown", broken=f"cannot be read ({error})")
+
+    @cached_property
+    def _json_problems(self) -> list[Problem]:
+        """Files that no reader of the models room opens, but that runtimes do."""
+        found = []
+        for name in ("generation_config.json", "adapter_config.json", "preprocessor_config.json"):
+            if not self.only and self.has(name):
+                try:
+                    read_object(self.folder / name, self.folder)
+                except JsonError as error:
+                    code = error.code if error.fault in ("lfs_pointer", "file") else "side_json"
+                    severity: Severity = "warning" if code == "side_json" else "error"
+                    found.append(error.problem(where=name, severity=severity, code=code))
+        return found
+
+
+def subject_of(folder: Path, *, only: str = "", options: Options | None = None) -> Subject:
+    """The subject of a local folder."""
+    return Subject(Location(str(folder), folder, "local"), only=only, options=options)
+
+
+def _sections(path: str, values: Mapping[str, Any], depth: int) -> list[Section]:
+    found = [Section(path, values)]
+    for part in TEXT_PARTS:
+        nested = values.get(part)
+        if isinstance(nested, dict) and depth:
+            found += _sections(f"{path}{part}.", nested, depth - 1)
+    return found
+
+
+def _auto_map(values: Mapping[str, Any]) -> dict[str, list[str]]:
+    given = values.get("auto_map")
+    if isinstance(given, (list, tuple)):  # old tokenizers write the two classes alone
+        given = {"AutoTokenizer": given}
+    found = {}
+    for role, named in given.items() if isinstance(given, dict) else ():
+        classes = named if isinstance(named, (list, tuple)) else [named]
+        found[str(role)] = [each for each in classes if isinstance(each, str) and each]
+    return {role: classes for role, classes in found.items() if classes}
+
+
+__all__ = ["NO_CONFIG", "Options", "Section", "Subject", "subject_of"]

@@ -1,0 +1,74 @@
+"""Pickles, none of which is ever loaded."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+
+from rule_case import Case, error, info, passes, warning
+from small_model import Edit, all_of, gone, put
+
+
+def torch_zip(content: bytes, name: str = "archive/data.pkl", **more: bytes) -> bytes:
+    """An archive as torch.save writes it."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+        for other, raw in more.items():
+            archive.writestr(other.replace("__", "/") + ".py", raw)
+    return buffer.getvalue()
+
+
+def called(module: str, name: str, protocol: int = 4) -> bytes:
+    """A pickle that would call a function with one text; it is only ever looked at."""
+    if protocol < 2:
+        return f"c{module}\n{name}\n(S'true'\ntR.".encode()
+
+    def text(value: str) -> bytes:
+        return b"\x8c" + bytes([len(value)]) + value.encode()
+
+    return b"\x80\x04" + text(module) + text(name) + b"\x93" + text("true") + b"\x85R."
+
+
+PLAIN = pickle.dumps({"step": 1, "names": ["a", "b"], "half": 0.5})
+
+MEMO = b"\x80\x04\x8c\x02os\x94\x8c\x06system\x94\x8c\x04junk\x940h\x00h\x01\x93\x8c\x04true\x85R."
+"""The two names are fetched from the memo, so that they do not stand before the opcode that uses them."""
+
+
+def bin_only(raw: bytes, name: str = "pytorch_model.bin") -> Edit:
+    return all_of(gone("model.safetensors"), put(name, raw))
+
+
+CASES: list[Case] = [
+    *[
+        error("HB710", f"{module}.{name}", bin_only(called(module, name)))
+        for module, name in (("posix", "system"), ("subprocess", "Popen"), ("builtins", "eval"), ("torch.hub", "load"))
+    ],
+    error("HB710", "protocol 0", bin_only(called("os", "system", 0))),
+    error("HB710", "inside an archive", bin_only(torch_zip(called("os", "system")))),
+    error("HB710", "another pickle in the archive", bin_only(torch_zip(called("os", "system"), "x/other.pkl"))),
+    error("HB710", "in training arguments", put("training_args.bin", called("os", "system"))),
+    error("HB710", "in a folder below", put("checkpoint-1/optimizer.pt", called("os", "system"))),
+    error("HB710", "names fetched from the memo", bin_only(MEMO)),
+    error("HB710", "after another pickle", bin_only(PLAIN + called("os", "system"))),
+    passes("HB710", "numbers and texts", bin_only(PLAIN)),
+    passes("HB710", "the word os.system as a text", bin_only(pickle.dumps(["os", "system"]))),
+    warning("HB711", "a class of a package", bin_only(called("mypackage.models", "Net"))),
+    info(
+        "HB711",
+        "training arguments",
+        put("training_args.bin", called("transformers.training_args", "TrainingArguments")),
+    ),
+    passes("HB711", "what torch writes", bin_only(called("torch._utils", "_rebuild_tensor_v2"))),
+    error("HB712", "cut short", bin_only(PLAIN[:-3])),
+    error("HB712", "a damaged archive", bin_only(torch_zip(PLAIN)[:40])),
+    error("HB712", "a text", bin_only(b"hello")),
+    info("HB712", "a damaged optimizer", put("optimizer.pt", b"PK")),
+    passes("HB712", "a whole one", bin_only(torch_zip(PLAIN))),
+    info("HB713", "weights", bin_only(torch_zip(PLAIN))),
+    passes("HB713", "only an optimizer", put("optimizer.pt", PLAIN)),
+    warning("HB714", "a program", put("model.pt", torch_zip(PLAIN, archive__code__model=b"def f(): pass"))),
+    passes("HB714", "weights", put("model.pt", torch_zip(PLAIN))),
+]
