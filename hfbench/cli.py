@@ -85,7 +85,11 @@ def _front_page(words: Sequence[str]) -> int:
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII only")
     parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
     parser.add_argument("--version", action="version", version=f"hfbench {hfbench.__version__}")
-    given = parser.parse_args(words)
+    given, rest = parser.parse_known_args(words)
+    if rest:
+        if given.model == words[0] and (near := _near_command(words)):
+            raise UsageError(f"unknown command {given.model!r}", remedy=near)
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if given.script is not None:
         return _script(given)
     if given.check or given.dry_run or given.results or given.skip_missing:
@@ -123,11 +127,18 @@ def _refuse_unknown(model: str) -> None:
     try:
         resolve(model)
     except NotFound as error:
-        from hfbench.commands.known import summaries
+        raise UsageError(error.found, where=error.where, remedy=_near_command([model]) or error.remedy) from error
 
-        near = nearest(model, [*COMMANDS, *(name.partition(".")[0] for name in summaries())])
-        remedy = f"did you mean 'hfbench {near}'?" if near else error.remedy
-        raise UsageError(error.found, where=error.where, remedy=remedy) from error
+
+def _near_command(words: Sequence[str]) -> str:
+    """`did you mean 'hfbench x'?` for words that begin with almost a command, else an empty string."""
+    from hfbench.commands.known import summaries
+
+    names = [name.split(".") for name in summaries()]
+    pairs = [" ".join(name) for name in names if len(name) > 1]
+    near = nearest(" ".join(words[:2]), pairs) if len(words) > 1 else None
+    near = near or nearest(words[0], [*COMMANDS, *(name[0] for name in names)])
+    return f"did you mean 'hfbench {near}'?" if near else ""
 
 
 def _epilog() -> str:

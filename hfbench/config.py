@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from hfbench.errors import UsageError
 from hfbench.paths import config_file
-from hfbench.text import did_you_mean, printable
+from hfbench.text import clip, did_you_mean, printable
+
+LISTS_KEYS = "hfbench config keys"
+"""The command that lists what a key map may name."""
+LONGEST_VALUE = 60
+"""Characters of a wrong value inside a sentence."""
+EXPECTED = {dict: "a table", list: "a list", str: "text", bool: "true or false", float: "a number", int: "an integer"}
 
 
 class ConfigError(UsageError):
@@ -46,31 +53,48 @@ class Config:
     models: ModelsConfig = ModelsConfig()
     ui: UiConfig = UiConfig()
     keys: dict[str, str] = field(default_factory=dict)
-    """Binding id to key or comma-separated keys, as `hfbench config show` lists them."""
+    """Binding id to key or comma-separated keys, as `hfbench config keys` lists them."""
 
 
 def read_config(path: Path | None = None) -> Config:
     """The configuration in a file, defaults when there is none; ConfigError names the key and its place."""
+    config, problems = examine(path)
+    if problems:
+        raise problems[0]
+    return config
+
+
+def examine(path: Path | None = None) -> tuple[Config, list[ConfigError]]:
+    """The configuration in a file and all that is wrong with it, in the file's order; defaults stand in for that."""
     import tomllib  # 17 ms, and --help needs none of it
 
     path = path or config_file()
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return Config()
+        return Config(), []
     except UnicodeDecodeError as error:
-        raise ConfigError(f"byte {error.start} is not UTF-8", where=path, remedy="save the file as UTF-8") from error
+        return Config(), [ConfigError(f"byte {error.start} is not UTF-8", where=path, remedy="save the file as UTF-8")]
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", where=path) from error
+        return Config(), [ConfigError(f"cannot be read: {error.strerror}", where=path)]
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"is not TOML: {error}", where=path) from error
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, brackets in brackets
-        raise ConfigError("is not a configuration: a value is too long or too deep", where=path) from error
-    config: Config = _table(Config, data, "", path)
+        return Config(), [ConfigError(f"is not TOML: {error}", where=path)]
+    except (ValueError, RecursionError):  # a number of 5,000 digits, brackets in brackets
+        return Config(), [ConfigError("is not a configuration: a value is too long or too deep", where=path)]
+    reading = _Reading(path)
+    config: Config = reading.table(Config, data, "")
     if not 0.25 <= config.ui.refresh < math.inf:
         found = f"ui.refresh is {config.ui.refresh}, not a number of at least 0.25"
-        raise ConfigError(found, where=path, remedy="a GPU driver pays for each look")
-    return config
+        reading.tell(found, remedy="a GPU driver pays for each look")
+        config = replace(config, ui=replace(config.ui, refresh=UiConfig.refresh))
+    return config, reading.problems
+
+
+def names_no_binding(name: str, known: Iterable[str]) -> ConfigError:
+    """The complaint about an entry of [keys] whose name is not among the known binding ids."""
+    near = did_you_mean(name, known)
+    remedy = f"{near} `{LISTS_KEYS}` lists them all" if near else f"{LISTS_KEYS} lists them"
+    return ConfigError(f"keys.{name} names no binding", where=config_file(), remedy=remedy)
 
 
 def plain(config: Config) -> dict[str, Any]:
@@ -78,33 +102,79 @@ def plain(config: Config) -> dict[str, Any]:
     return dataclasses.asdict(config)
 
 
-def _table(kind: type, data: dict[str, Any], prefix: str, path: Path) -> Any:
-    """One table of the file as its dataclass."""
-    hints, given = get_type_hints(kind), {}
-    for key, value in data.items():
-        if key not in hints:
-            near = did_you_mean(key, hints) or f"known: {', '.join(hints)}"
-            raise ConfigError(f"unknown key {prefix + key!r}", where=path, remedy=near)
-        given[key] = _value(hints[key], value, prefix + key, path)
-    return kind(**given)
+class _Reading:
+    """Turns the tables of one file into dataclasses and keeps what is wrong on the way."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problems: list[ConfigError] = []
+
+    def tell(self, found: str, remedy: str = "") -> None:
+        """Keep something that is wrong."""
+        self.problems.append(ConfigError(found, where=self.path, remedy=remedy))
+
+    def table(self, kind: type, data: dict[str, Any], prefix: str) -> Any:
+        """One table of the file as its dataclass."""
+        hints, given = get_type_hints(kind), {}
+        for key, value in data.items():
+            if key not in hints:
+                near = did_you_mean(key, hints) or f"known: {', '.join(hints)}"
+                self.tell(f"unknown key {prefix + key!r}", near)
+            elif (read := self._value(hints[key], value, prefix + key)) is not None:
+                given[key] = read
+        return kind(**given)
+
+    def _value(self, hint: Any, value: Any, name: str) -> Any:
+        """A value of the kind the dataclass wants; None when it is of another, which is told."""
+        wanted = _toml_type(hint)
+        if wanted is float and type(value) is int and abs(value) < 2**53:
+            value = float(value)
+        as_wanted = type(value) is wanted
+        if not as_wanted:
+            remedy = f"write [{name}]" if wanted is dict else ""
+            self.tell(f"{name} is {_shown(value)}, not {EXPECTED[wanted]}", remedy)
+            return None
+        if wanted is dict:
+            return self.table(hint, value, f"{name}.") if isinstance(hint, type) else self._texts(value, name)
+        if wanted is list:
+            items = [self._value(get_args(hint)[0], item, name) for item in value]
+            return tuple(item for item in items if item is not None)
+        return value
+
+    def _texts(self, table: dict[str, Any], prefix: str) -> dict[str, str]:
+        """A table of texts. Tables inside it are names with dots that nobody quoted: `app.quit = "Q"`."""
+        texts: dict[str, str] = {}
+        for name, value in _flat(table):
+            if name in texts:
+                self.tell(f"{prefix}.{name} stands twice, with and without quotes", "keep one of them")
+            elif (read := self._value(str, value, f"{prefix}.{name}")) is not None:
+                texts[name] = read
+        return texts
 
 
-def _value(hint: Any, value: Any, name: str, path: Path) -> Any:
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        if not isinstance(value, dict):
-            raise ConfigError(f"{name} is {printable(repr(value))}, not a table", where=path, remedy=f"write [{name}]")
-        return _table(hint, value, f"{name}.", path)
-    if get_origin(hint) is tuple:
-        if not isinstance(value, list):
-            raise ConfigError(f"{name} is {printable(repr(value))}, not a list", where=path)
-        return tuple(_value(get_args(hint)[0], item, name, path) for item in value)
-    if get_origin(hint) is dict:
-        if not isinstance(value, dict):
-            raise ConfigError(f"{name} is {printable(repr(value))}, not a table", where=path, remedy=f"write [{name}]")
-        return {key: _value(get_args(hint)[1], item, f"{name}.{key}", path) for key, item in value.items()}
-    if hint is float and type(value) is int:
-        return float(value)
-    if type(value) is not hint:
-        expected = {str: "text", bool: "true or false", float: "a number", int: "an integer"}[hint]
-        raise ConfigError(f"{name} is {printable(repr(value))}, not {expected}", where=path)
-    return value
+def _toml_type(hint: Any) -> type:
+    """What TOML gives for a field of this type."""
+    if dataclasses.is_dataclass(hint):
+        return dict
+    toml: dict[Any, type] = {tuple: list, None: hint}
+    return toml.get(get_origin(hint), dict)
+
+
+def _flat(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The values of nested tables, in order, under their names joined by dots; however deep they are."""
+    waiting = list(reversed(table.items()))
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [(f"{name}.{key}", inner) for key, inner in reversed(value.items())]
+        else:
+            yield name, value
+
+
+def _shown(value: object) -> str:
+    """A value of the file inside a sentence."""
+    if isinstance(value, (dict, list)):
+        return "a table" if isinstance(value, dict) else "a list"
+    if isinstance(value, int) and abs(value) >= 2**64:
+        return "a huge number"  # Python refuses to spell out those of 4,300 digits
+    return clip(printable(repr(value)), LONGEST_VALUE, ellipsis="...")

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hfbench.commands.config import toml_lines
-from hfbench.config import Config, ConfigError, plain, read_config
-
-if TYPE_CHECKING:
-    import subprocess
+from hfbench.config import Config, ConfigError, ModelsConfig, UiConfig, examine, plain, read_config
 
 GOOD = """
 [models]
@@ -72,6 +70,14 @@ def test_a_file_is_read_over_the_defaults(tmp_path: Path) -> None:
         ("a = " + "9" * 5000, "a value is too long or too deep"),
         ('[ui]\n"\\u202e" = 1\n', r"unknown key 'ui.\u202e'"),
         ("\0", "is not TOML"),
+        ("ui.theme.a = 1\n", "ui.theme is a table, not text"),
+        ("ui.theme" + ".a" * 3000 + " = 1\n", "ui.theme is a table, not text"),
+        ("[ui]\nrefresh = 0x" + "f" * 5000, "ui.refresh is a huge number, not a number"),
+        ("[ui]\ntheme = [" + "'x', " * 99 + "]\n", "ui.theme is a list, not text"),
+        (f"[ui]\nmouse = '{'x' * 999}'\n", "xxx..., not true or false"),
+        ("keys = 5\n", "keys is 5, not a table. Write [keys]"),
+        ("[keys]\napp.quit = 5\n", "keys.app.quit is 5, not text"),
+        ("[keys]\napp.quit = 'Q'\n'app.quit' = 'q'\n", "keys.app.quit stands twice, with and without quotes"),
     ],
 )
 def test_what_is_wrong_is_one_sentence_with_its_place(tmp_path: Path, text: str | bytes, told: str) -> None:
@@ -81,6 +87,33 @@ def test_what_is_wrong_is_one_sentence_with_its_place(tmp_path: Path, text: str 
     assert str(caught.value).startswith(f"{path}: ")
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_names_with_dots_need_no_quotes_in_the_key_map(tmp_path: Path) -> None:
+    text = '[keys]\napp.quit = "Q"\n"app.jobs" = "J"\nmodel.next-tab = "n"\n[keys.job]\ncancel = "X"\n[keys.empty]\n'
+    keys = read_config(written(tmp_path, text)).keys
+    assert keys == {"app.quit": "Q", "app.jobs": "J", "model.next-tab": "n", "job.cancel": "X"}
+
+
+def test_a_key_map_may_be_nested_deeper_than_python_recurses(tmp_path: Path) -> None:
+    deep = ".".join("a" * 3000)
+    assert read_config(written(tmp_path, f"keys.{deep} = 'x'\n")).keys == {deep: "x"}
+
+
+def test_all_problems_are_found_and_defaults_stand_in_for_them(tmp_path: Path) -> None:
+    text = (
+        "nope = 1\n[ui]\ntheme = 5\nmouse = false\nrefresh = 0\n[models]\nroots = ['a', 1, 2]\n[keys]\na = 1\nb = 'B'\n"
+    )
+    config, problems = examine(written(tmp_path, text))
+    assert [problem.found.split(" is ")[0] for problem in problems] == [
+        "unknown key 'nope'",
+        "ui.theme",
+        "models.roots",
+        "models.roots",
+        "keys.a",
+        "ui.refresh",
+    ]
+    assert config == Config(models=ModelsConfig(roots=("a",)), ui=UiConfig(mouse=False, refresh=1.0), keys={"b": "B"})
 
 
 def test_a_folder_in_its_place_is_said(tmp_path: Path) -> None:
@@ -126,3 +159,59 @@ def test_check_ends_with_the_code_of_a_wrong_request(home: Path, hfbench: Hfbenc
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     told = json.loads(hfbench("config", "check", "--json").stdout)
     assert told["error"]["exit"] == 2
+
+
+def test_check_tells_all_that_is_wrong_a_line_each(home: Path, hfbench: Hfbench) -> None:
+    themes = home / "config" / "themes"
+    themes.mkdir(parents=True)
+    (themes / "mine.toml").write_text('name = "mine"\ncolours = 1\n')
+    written(
+        home / "config", "[ui]\nmouse = 1\ntheme = 'hfbench-drak'\n[keys]\napp.jbos = 'J'\nzzz = 'z'\njobs.copy = 'Y'\n"
+    )
+    done = hfbench("config", "check")
+    assert (done.returncode, done.stdout) == (2, "")
+    place = f"hfbench: {home / 'config' / 'config.toml'}: "
+    assert done.stderr.splitlines() == [
+        f"{place}ui.mouse is 1, not true or false",
+        f"hfbench: {themes / 'mine.toml'}: colours: is not known; did you mean 'colors'?",
+        f"hfbench: {themes / 'mine.toml'}: colors: is missing",
+        f"{place}ui.theme: there is no theme 'hfbench-drak'. Did you mean 'hfbench-dark'?",
+        f"{place}keys.app.jbos names no binding. Did you mean 'app.jobs'? `hfbench config keys` lists them all",
+        f"{place}keys.zzz names no binding. hfbench config keys lists them",
+    ]
+    told = json.loads(hfbench("config", "check", "--json").stdout)
+    assert (told["ok"], len(told["problems"]), told["error"]) == (False, 6, told["problems"][0])
+
+
+def test_a_theme_of_the_users_may_be_chosen(home: Path, hfbench: Hfbench) -> None:
+    from hfbench.theming import packaged_themes
+
+    themes = home / "config" / "themes"
+    themes.mkdir(parents=True)
+    text = (packaged_themes() / "hfbench-dark.toml").read_text()
+    (themes / "mine.toml").write_text(text.replace('name = "hfbench-dark"', 'name = "mine"'))
+    written(home / "config", "[ui]\ntheme = 'mine'\n[keys]\napp.quit = 'Q'\n")
+    done = hfbench("config", "check")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", "")
+
+
+def test_keys_lists_every_binding_with_the_keys_that_hold(home: Path, hfbench: Hfbench) -> None:
+    (home / "config").mkdir(parents=True)
+    written(home / "config", "[keys]\napp.quit = 'Q,ctrl+x'\n")
+    lines = hfbench("config", "keys").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    [quit] = [line.split() for line in lines if line.startswith("app.quit ")]
+    assert quit == ["app.quit", "Q,ctrl+x", "quit", "(was", "q)"]
+    told = {each["id"]: each for each in json.loads(hfbench("config", "keys", "--json").stdout)}
+    assert told["app.quit"] == {"id": "app.quit", "keys": "Q,ctrl+x", "label": "quit", "default": "q"}
+    assert {"screen.back", "jobs.cancel", "model.close-detail", "form.start"} <= told.keys()
+    assert told["jobs.cancel"]["keys"] == told["jobs.cancel"]["default"] != ""
+
+
+@pytest.mark.parametrize("words", [["path"], ["show"], ["--help"]])
+def test_only_check_and_keys_load_the_workbench(words: list[str]) -> None:
+    code = f"import sys; from hfbench.commands.config import main\ntry: main({words!r})\nexcept SystemExit: pass\n"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    assert not {"textual", "hfbench.app", "hfbench.theming"} & set(done.stdout.split())

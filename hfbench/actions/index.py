@@ -34,7 +34,8 @@ def declared_actions(folder: str = os.path.dirname(__file__)) -> list[Entry]:
 def _entries(tree: ast.Module, module: str) -> Iterator[Entry]:
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
-            summary = (ast.get_docstring(node) or "").partition("\n")[0].rstrip(".")
+            text = ast.get_docstring(node, clean=False) or ""  # cleaning would import inspect, 6 ms of a --help
+            summary = text.strip().partition("\n")[0].rstrip(".")
             yield from (Entry(name, summary, module) for name in map(_name, node.decorator_list) if name)
 
 

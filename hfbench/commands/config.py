@@ -4,40 +4,40 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from hfbench.commands.parser import Parser
-from hfbench.config import plain, read_config
-from hfbench.exits import Exit
-from hfbench.paths import cache_root, config_file, jobs_root, leases_root
-from hfbench.text import printable
+from hfbench.config import Config, ConfigError, examine, names_no_binding, plain, read_config
+from hfbench.exits import Exit, complain
+from hfbench.paths import cache_root, config_file, config_root, jobs_root, leases_root
+from hfbench.text import did_you_mean, printable
+
+WHAT = {
+    "path": "where it is",
+    "show": "its settings",
+    "check": "whether it, the theme files and the key map are right",
+    "keys": "what a key map may name, and the keys that hold now",
+}
+
+
+class KeyBinding(NamedTuple):
+    """One binding: its id in [keys], the keys that hold now, what it does, and the keys without a key map."""
+
+    id: str
+    keys: str
+    label: str
+    default: str
 
 
 def main(words: Sequence[str]) -> int:
     """Run one `hfbench config` command; ConfigError when the file is wrong."""
     parser = Parser(prog="hfbench config", description="The user's configuration, a TOML file.")
-    parser.add_argument(
-        "what", choices=("path", "show", "check"), help="its place, its settings, or only whether it is right"
-    )
+    parser.add_argument("what", choices=WHAT, metavar="WHAT", help="; ".join(f"{k}: {v}" for k, v in WHAT.items()))
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args(words)
-    if given.what == "path":
-        places = {"config": config_file(), "jobs": jobs_root(), "cache": cache_root(), "leases": leases_root()}
-        told = {name: str(path) for name, path in places.items()}
-        print(json.dumps(told) if given.json else told["config"])
-        return Exit.OK
-    settings = plain(read_config())
-    if given.what == "show":
-        print(json.dumps(settings) if given.json else "\n".join(toml_lines(settings)))
-    else:
-        present = config_file().exists()
-        print(
-            json.dumps({"ok": True, "present": present})
-            if given.json
-            else ("ok" if present else "ok: no file, defaults hold")
-        )
-    return Exit.OK
+    verbs: dict[str, Callable[[bool], int]] = {"path": _path, "show": _show, "check": _check, "keys": _keys}
+    return verbs[given.what](given.json)
 
 
 def toml_lines(settings: Mapping[str, Any]) -> list[str]:
@@ -46,6 +46,78 @@ def toml_lines(settings: Mapping[str, Any]) -> list[str]:
     for table, values in settings.items():
         lines += [f"[{table}]", *(f"{_key(key)} = {_literal(value)}" for key, value in values.items()), ""]
     return lines[:-1]
+
+
+def _path(as_json: bool) -> int:
+    places = {"config": config_file(), "jobs": jobs_root(), "cache": cache_root(), "leases": leases_root()}
+    told = {name: str(path) for name, path in places.items()}
+    print(json.dumps(told) if as_json else told["config"])
+    return Exit.OK
+
+
+def _show(as_json: bool) -> int:
+    settings = plain(read_config())
+    print(json.dumps(settings) if as_json else "\n".join(toml_lines(settings)))
+    return Exit.OK
+
+
+def _check(as_json: bool) -> int:
+    """Say all that is wrong, a line each."""
+    config, problems = examine()
+    problems += [*_theme_problems(config), *_key_problems(config)]
+    present = config_file().exists()
+    if as_json:
+        told: dict[str, Any] = {"ok": not problems, "present": present}
+        if problems:
+            told |= {"error": problems[0].parts(), "problems": [problem.parts() for problem in problems]}
+        print(json.dumps(told))
+    elif not problems:
+        print("ok" if present else "ok: no file, defaults hold")
+    for problem in problems:
+        complain(problem)
+    return Exit.USAGE if problems else Exit.OK
+
+
+def _theme_problems(config: Config) -> list[ConfigError]:
+    """Every fault of the user's theme files, and a theme that no file gives."""
+    from hfbench.theming import load_themes, packaged_themes  # Textual enters here, and in `_known_keys`
+
+    themes = load_themes([packaged_themes(), config_root() / "themes"])
+    problems = [
+        ConfigError(fault.reason, where=f"{fault.file}: {fault.field}" if fault.field else fault.file)
+        for fault in themes.failed
+    ]
+    wanted = config.ui.theme
+    if wanted not in themes.loaded:
+        near = did_you_mean(wanted, themes.loaded) or f"known: {', '.join(sorted(themes.loaded))}"
+        problems.append(ConfigError(f"ui.theme: there is no theme {wanted!r}", where=config_file(), remedy=near))
+    return problems
+
+
+def _key_problems(config: Config) -> list[ConfigError]:
+    if not config.keys:
+        return []
+    known = [binding.id for binding in _known_keys(config)]
+    return [names_no_binding(name, known) for name in config.keys if name not in known]
+
+
+def _keys(as_json: bool) -> int:
+    """List what a key map may name, with the keys that hold now."""
+    keys = _known_keys(read_config())
+    if as_json:
+        print(json.dumps([each._asdict() for each in keys]))
+        return Exit.OK
+    ids, held = (max(len(printable(str(each[column]))) for each in keys) for column in (0, 1))
+    for each in keys:
+        was = f"  (was {each.default})" if each.keys != each.default else ""
+        print(f"{each.id:<{ids}}  {printable(each.keys):<{held}}  {each.label}{was}")
+    return Exit.OK
+
+
+def _known_keys(config: Config) -> list[KeyBinding]:
+    from hfbench.app import bindings  # every screen: only for who asks about keys
+
+    return [KeyBinding(name, config.keys.get(name, keys), label, keys) for name, keys, label in bindings()]
 
 
 def _key(name: str) -> str:

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from shutil import get_terminal_size
 
 from hfbench.actions.registry import actions
 from hfbench.actions.render import field_lines, result_lines
@@ -21,16 +22,21 @@ from hfbench.jobs.follow import log_lines
 from hfbench.jobs.history import History, JobRow
 from hfbench.jobs.snapshot import JobSnapshot, State, plain, read_job
 from hfbench.jobs.tail import log_tail
+from hfbench.models.problem import counted
 from hfbench.paths import jobs_root
-from hfbench.text import clip, printable
+from hfbench.text import cells, clip, printable
 from hfbench.units import show_ago, show_elapsed
 
 WIDTH = 80
+LONGEST_ACTION = 14
+LEAST_LABEL = 8
+"""Cells of a label in the list, however long the result."""
 
 
 def main(words: Sequence[str]) -> int:
     """Run one `hfbench jobs` command; plain `hfbench jobs` lists."""
-    given = _parser().parse_args(words or ["list"])
+    listing = not words or (words[0].startswith("-") and words[0] not in ("-h", "--help"))
+    given = _parser().parse_args(["list", *words] if listing else words)
     verb: Callable[[argparse.Namespace], int] = given.verb
     return verb(given)
 
@@ -46,7 +52,9 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(verb=verb)
         if job:
             many = "+" if name in ("rm", "cancel") else None
-            sub.add_argument("job", help="an id, its first or last characters, or `last`", nargs=many)
+            sub.add_argument(
+                "job", help="the first or last characters of an id or of the short id in lists, or `last`", nargs=many
+            )
         sub.add_argument("--json", action="store_true", help="print JSON")
         return sub
 
@@ -77,21 +85,31 @@ def _list(given: argparse.Namespace) -> int:
     elif not rows:
         print(f"no jobs yet in {jobs_root()}; hfbench bench generate MODEL starts one")
     else:
-        print("\n".join(table(rows, time.time())))
+        print("\n".join(table(rows, time.time(), max(WIDTH, get_terminal_size().columns))))
     return Exit.OK
 
 
-def table(rows: Sequence[JobRow], now: float) -> list[str]:
-    """The list of jobs in 80 columns: id, state, times and what was measured are never cut."""
-    lines = [f"{'JOB':<6}  {'STATE':<10}  {'ACTION':<14}  {'RAN':>8}  {'STARTED':>10}  RESULT"]
+def table(rows: Sequence[JobRow], now: float, width: int = WIDTH) -> list[str]:
+    """The list of jobs in so many columns, 80 or more: ids, states and times are never cut."""
+    told = [("JOB", "STATE", "ACTION", "RAN", "STARTED")]
     for row in rows:
-        model = row.model.rstrip("/").rpartition("/")[2]
-        told = row.headline if row.state is State.FINISHED else row.note
-        action = clip(row.action, 14, ellipsis="...")
-        ran, ago = show_elapsed(row.seconds(now)), show_ago(now - row.created)
-        line = f"{row.short_id:<6}  {row.state:<10}  {action:<14}  {ran:>8}  {ago:>10}  "
-        lines.append((line + clip(printable(told or row.label or model), WIDTH - len(line), ellipsis="...")).rstrip())
-    return lines
+        did = clip(printable(row.action), LONGEST_ACTION, ellipsis="...")
+        times = show_elapsed(row.seconds(now)), show_ago(now - row.created)
+        told.append((row.short_id, str(row.state), did, *times))
+    job, state, action, ran, ago = (max(map(len, column)) for column in zip(*told, strict=True))
+    lines = [f"{j:<{job}}  {s:<{state}}  {a:<{action}}  {r:>{ran}}  {t:>{ago}}  " for j, s, a, r, t in told]
+    outcomes = ["RESULT", *(_outcome(row, width - len(lines[0])) for row in rows)]
+    return [(line + outcome).rstrip() for line, outcome in zip(lines, outcomes, strict=True)]
+
+
+def _outcome(row: JobRow, room: int) -> str:
+    """The label and what came of the job, else its model; the label gives way first."""
+    told = printable(row.headline if row.state is State.FINISHED else row.note)
+    if not row.label:
+        return clip(told or printable(row.model.rstrip("/").rpartition("/")[2]), room, ellipsis="...")
+    left = max(LEAST_LABEL, room - cells(told) - 2) if told else room
+    label = clip(printable(row.label), left, ellipsis="...")
+    return clip(f"{label}: {told}" if told else label, room, ellipsis="...")
 
 
 def _show(given: argparse.Namespace) -> int:
@@ -105,9 +123,12 @@ def _show(given: argparse.Namespace) -> int:
 
 
 def _details(job: JobDirectory, snapshot: JobSnapshot) -> list[str]:
-    lines = [f"{snapshot.id}  {snapshot.state}", f"  folder   {job.path}", f"  status   {status_line(snapshot)}"]
+    told = [("label", snapshot.label), ("folder", job.path), ("status", status_line(snapshot))]
+    told += snapshot.params.items()
+    width = max(len(name) for name, _ in told)
+    lines = [f"{snapshot.id}  {snapshot.state}"]
     lines += [
-        f"  {name:<12} {printable(str(value))}" for name, value in snapshot.params.items() if value not in (None, "")
+        f"  {printable(name):<{width}}  {printable(str(value))}" for name, value in told if value not in (None, "")
     ]
     if sentence := snapshot.sentence():
         lines += ["", f"  {snapshot.state}: {sentence}"]
@@ -130,7 +151,7 @@ def _logs(given: argparse.Namespace) -> int:
 
 
 def _cancel(given: argparse.Namespace) -> int:
-    jobs = [find_job(jobs_root(), each) for each in given.job]
+    jobs = _named(given.job)
     for job in jobs:
         request_cancel(job)  # all of them first: their times of grace run together
     ended = [cancel(job) for job in jobs]
@@ -141,6 +162,11 @@ def _cancel(given: argparse.Namespace) -> int:
     return Exit.OK if all(snapshot.state.over for snapshot in ended) else Exit.FAILED
 
 
+def _named(words: Sequence[str]) -> list[JobDirectory]:
+    """The jobs these words name, each once."""
+    return list(dict.fromkeys(find_job(jobs_root(), word) for word in words))
+
+
 def _wait(given: argparse.Namespace) -> int:
     snapshot = watch(find_job(jobs_root(), given.job), quiet=given.json)
     print(json.dumps(plain(snapshot)) if given.json else _ending(snapshot))
@@ -148,7 +174,7 @@ def _wait(given: argparse.Namespace) -> int:
 
 
 def _rm(given: argparse.Namespace) -> int:
-    jobs = [find_job(jobs_root(), each) for each in given.job]
+    jobs = _named(given.job)
     for job in jobs:
         refuse_live(job)  # all or none
     for job in jobs:
@@ -162,7 +188,7 @@ def _reindex(given: argparse.Namespace) -> int:
         raise UsageError("there is no jobs folder yet", where=jobs_root())
     with closing(History(jobs_root())) as history:
         count = history.reindex()
-    print(json.dumps({"jobs": count}) if given.json else f"{count} jobs")
+    print(json.dumps({"jobs": count}) if given.json else counted(count, "job"))
     return Exit.OK
 
 

@@ -26,4 +26,5 @@ class Parser(argparse.ArgumentParser):
             remedy = did_you_mean(found[1].partition("=")[0], self._option_string_actions) or remedy
         elif found := re.search(CHOICE, message):
             remedy = did_you_mean(found[1], re.findall(r"[\w.-]+", found[2])) or remedy
-        raise UsageError(message, where=self.prog, remedy=remedy)
+        command = self.prog.removeprefix("hfbench").strip()  # every diagnostic begins with `hfbench:` anyway
+        raise UsageError(message, where=command, remedy=remedy)

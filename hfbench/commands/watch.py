@@ -54,16 +54,19 @@ def is_live() -> bool:
 
 
 def status_line(snapshot: JobSnapshot) -> str:
-    """One line: state, phase, share, time left and the latest figure."""
+    """One line: state, phase, share, time left and the latest figures; of a finished job, what it is remembered by."""
     if snapshot.state is State.QUEUED:
         return f"queued: waits for {snapshot.waits_for or 'the device'} ({snapshot.device})"
     parts = [str(snapshot.state), show_elapsed(snapshot.elapsed())]
+    if snapshot.state is State.FINISHED:
+        return printable("  ".join(filter(None, [*parts, snapshot.headline()])))
     if progress := snapshot.progress:
         share = "" if progress.share is None else f" {progress.share:4.0%}"
         parts.append(f"{progress.phase}{share}")
-        if progress.eta is not None:
+        if progress.eta is not None and not snapshot.state.over:
             parts.append(f"~{show_elapsed(progress.eta)} left")
-    parts += [f"{name} {show_value(s.last, s.unit)}" for name, s in list(snapshot.series.items())[-3:]]
+    if not snapshot.state.over:
+        parts += [f"{name} {show_value(s.last, s.unit)}" for name, s in list(snapshot.series.items())[-3:]]
     return printable("  ".join(parts))
 
 

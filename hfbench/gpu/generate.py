@@ -16,9 +16,11 @@ from hfbench.gpu.generate_model import (
     Loaded,
     Words,
     context_length,
+    import_libraries,
     load_model,
     load_tokenizer,
     read_config,
+    refuse_broken,
     stay_offline,
     translated,
 )
@@ -30,6 +32,7 @@ from hfbench.gpu.timing.machine import Watch
 from hfbench.gpu.timing.samples import Samples
 from hfbench.gpu.timing.stopping import MedianInterval, Stop
 from hfbench.gpu.timing.verdicts import Verdict, judge
+from hfbench.models.problem import counted
 from hfbench.models.reference import resolve
 
 if TYPE_CHECKING:
@@ -83,8 +86,11 @@ def measure(request: Request, run: Run) -> GenerateResult:
         raise UsageError("new_tokens must be at least 2: one token has no time per further token")
     text = read_prompt(request.prompt_text, request.prompt_file)
     gpu = find_device(request.device)
-    folder = resolve(request.model).folder
+    location = resolve(request.model)
+    folder = location.folder
+    refuse_broken(location, with_text=bool(text))
     stay_offline()
+    import_libraries(run)
     threads = _pin_threads(request.threads)
     config = read_config(folder)
     words = load_tokenizer(folder)
@@ -141,7 +147,9 @@ class _Measurement:
             if time.perf_counter() - began >= self.request.budget:
                 break
         if len(self.warmed) < self.request.warmup:
-            self.run.log(f"warm-up ended after {len(self.warmed)} iterations: the budget was spent", level="warning")
+            self.run.log(
+                f"warm-up ended after {counted(len(self.warmed), 'iteration')}: the budget was spent", level="warning"
+            )
         self.run.progress("warm-up", len(self.warmed), len(self.warmed))
 
     def run_to_the_stop(self) -> None:
@@ -156,18 +164,20 @@ class _Measurement:
             share = max(share, self.rule.share(self.watched, self.seconds))
             self.run.progress("measure", 1.0 if stop else min(share, 0.999), 1.0)
         self.stop = stop
-        self.run.log(f"stopped after {len(self.iterations)} iterations: {stop}")
+        self.run.log(f"stopped after {counted(len(self.iterations), 'iteration')}: {stop}")
 
     def varies(self) -> str:
         """A sentence when greedy decoding of one prompt did not give the same tokens each time."""
         first = self.iterations[0].output_ids
         different = sum(each.output_ids != first for each in self.iterations)
-        return f"{different} of {len(self.iterations)} iterations gave other tokens than the first" if different else ""
+        taken = counted(len(self.iterations), "iteration")
+        return f"{different} of {taken} gave other tokens than the first" if different else ""
 
     def overflow(self) -> str:
         """A sentence when logits were NaN or infinite, so that the tokens mean nothing."""
         broken = sum(not each.finite for each in self.iterations)
-        return f"logits of {broken} of {len(self.iterations)} iterations were NaN or infinite" if broken else ""
+        taken = counted(len(self.iterations), "iteration")
+        return f"logits of {broken} of {taken} were NaN or infinite" if broken else ""
 
     def _once(self) -> Iteration:
         remedy = "lower batch, prompt or new_tokens, or try another dtype"
@@ -194,7 +204,7 @@ def _refuse_overlong(config: Any, prompt: int, new_tokens: int, folder: Path) ->
     limit = context_length(config)
     if limit is not None and prompt + new_tokens > limit:
         raise UsageError(
-            f"{prompt} prompt tokens and {new_tokens} new ones exceed the context of {limit}",
+            f"{counted(prompt, 'prompt token')} and {new_tokens} new ones exceed the context of {limit}",
             where=folder,
             remedy="lower prompt or new_tokens",
         )
@@ -276,10 +286,13 @@ def _notes(taken: _Measurement) -> list[str]:
     notes = [f"decoding does not stop at an end token: every iteration makes {request.new_tokens} tokens"]
     if request.dtype != "auto" and loaded.device.type == "cpu" and loaded.dtype != "fp32":
         notes.append(f"{loaded.dtype} was kept on the CPU as asked; fp32 is often faster there")
+    if not (request.prompt_text or request.prompt_file):
+        notes.append("the prompt was random tokens: the output text means nothing")
     if taken.words.tokenizer is None:
         notes.append(f"no output text: {taken.words.reason}")
     if request.batch > 1 and (request.prompt_text or request.prompt_file):
         notes.append("every sequence of the batch has the same prompt")
     if len(taken.warmed) < request.warmup:
-        notes.append(f"only {len(taken.warmed)} of {request.warmup} warm-up iterations fitted the budget")
+        fitted = f"{len(taken.warmed)} of {counted(request.warmup, 'warm-up iteration')}"
+        notes.append(f"only {fitted} fitted the budget")
     return notes

@@ -9,11 +9,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.gpu.devices import Gpu
+from hfbench.models.problem import counted
+from hfbench.models.reference import Location
+from hfbench.models.summary import summarise
 from hfbench.text import clip
+
+if TYPE_CHECKING:
+    from hfbench.jobs.run import Run
 
 DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 """Short names of the field and torch's."""
@@ -44,6 +50,32 @@ class Loaded:
     device: Any
     dtype: str
     seconds: float
+
+
+def refuse_broken(location: Location, *, with_text: bool) -> None:
+    """HfbenchError with the first thing wrong with the files, before any library is loaded for them.
+
+    A broken tokenizer is in the way of a text only: random tokens need none.
+    """
+    summary = summarise(location)
+    harmless = () if with_text else summary.tokenizer.problems
+    faults = [each for each in summary.problems if each.severity == "error" and each not in harmless]
+    if not faults:
+        return
+    more = f" (and {counted(len(faults) - 1, 'more fault')})" if len(faults) > 1 else ""
+    first, remedy = faults[0], f"hfbench inspect {location.given} tells all"
+    where = location.folder / first.where if first.where else location.folder
+    raise HfbenchError(f"{first.found}{more}", where=where, remedy=first.remedy or remedy)
+
+
+def import_libraries(run: Run) -> None:
+    """Load torch and transformers, which takes seconds, as a phase of its own."""
+    run.progress("import", 0, 1)
+    run.log("importing torch and transformers")
+    import torch  # noqa: F401
+    import transformers  # noqa: F401
+
+    run.progress("import", 1, 1)
 
 
 def stay_offline() -> None:

@@ -9,6 +9,7 @@ from hfbench.gpu.memory import PeakMemory
 from hfbench.gpu.timing.machine import Company
 from hfbench.gpu.timing.samples import Summary
 from hfbench.gpu.timing.verdicts import Verdict
+from hfbench.models.problem import counted
 from hfbench.text import clip, clip_middle, printable
 from hfbench.units import show_bytes, show_seconds, show_value
 
@@ -93,12 +94,14 @@ class GenerateResult:
         return [
             clip_middle(f"model    {printable(self.model)}", WIDTH),
             clip(
-                f"run      {printable(where)}, {self.dtype}, {self.attention}, {self.mode}, {self.threads} threads",
+                f"run      {printable(where)}, {self.dtype}, {self.attention}, {self.mode},"
+                f" {counted(self.threads, 'thread')}",
                 WIDTH,
             ),
-            f"shape    batch {self.batch}, {self.prompt_tokens} prompt tokens, {self.new_tokens} new tokens",
+            f"shape    batch {self.batch}, {counted(self.prompt_tokens, 'prompt token')},"
+            f" {counted(self.new_tokens, 'new token')}",
             clip(
-                f"taken    {self.iterations} iterations in {show_seconds(self.measured_seconds)}"
+                f"taken    {counted(self.iterations, 'iteration')} in {show_seconds(self.measured_seconds)}"
                 f" after {self.warmup.iterations} warm-up; stopped: {self.stop_reason}",
                 WIDTH,
             ),

@@ -25,6 +25,8 @@ RESERVE_BYTES = 16 * 1024
 """Kept aside in each folder, so that a job on a full disk can still say why it failed."""
 GRACE = 10.0
 """Seconds between asking a job to stop and killing it, unless its request says otherwise."""
+SHOWN = 5
+"""Ids told of jobs that a word could mean, the latest."""
 TAKEN = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 """What flock answers when another process holds the lock; anything else is trouble with the disk."""
 
@@ -138,7 +140,7 @@ def create(root: Path, action: str, request: dict[str, Any]) -> tuple[JobDirecto
 
 
 def find_job(root: Path, wanted: str) -> JobDirectory:
-    """The job with that id, or whose id ends or begins with it; NoSuchJob when none or several do."""
+    """The job with that id, or whose id or short id begins or ends with it; NoSuchJob when none or several do."""
     exact = JobDirectory(root / wanted)
     if ID.fullmatch(wanted) and exact.path.is_dir():
         return exact
@@ -148,10 +150,13 @@ def find_job(root: Path, wanted: str) -> JobDirectory:
         if not (ids := job_ids(root)):
             raise NoSuchJob("there is no job yet", where=root)
         return _latest(root, ids)
-    matches = [each for each in job_ids(root) if each.endswith(wanted) or each.startswith(wanted)]
-    if len(matches) != 1:
-        found = f"{len(matches)} jobs match {wanted!r}" if matches else f"no job matches {wanted!r}"
-        raise NoSuchJob(found, where=root, remedy="hfbench jobs list shows their ids")
+    matches = [each for each in job_ids(root) if _may_mean(wanted, each)]
+    if not matches:
+        raise NoSuchJob(f"no job matches {wanted!r}", where=root, remedy="hfbench jobs list shows their ids")
+    if len(matches) > 1:
+        told = ", ".join(each.rpartition("-")[2] for each in matches[-SHOWN:])
+        more = f" and {len(matches) - SHOWN} more" if len(matches) > SHOWN else ""
+        raise NoSuchJob(f"{len(matches)} jobs match {wanted!r}: {told}{more}", where=root, remedy="type more of one")
     return JobDirectory(root / matches[0])
 
 
@@ -164,6 +169,12 @@ def job_ids(root: Path) -> list[str]:
         return []
     except OSError as error:
         raise JobsFolderError(f"the jobs folder cannot be read: {error.strerror}", where=root) from error
+
+
+def _may_mean(wanted: str, job_id: str) -> bool:
+    """Whether somebody who types this may mean the job."""
+    short_id = job_id.rpartition("-")[2]
+    return job_id.startswith(wanted) or job_id.endswith(wanted) or short_id.startswith(wanted)
 
 
 def _latest(root: Path, ids: list[str]) -> JobDirectory:

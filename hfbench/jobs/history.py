@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from hfbench.jobs.directory import JobDirectory, job_ids
 from hfbench.jobs.snapshot import JobSnapshot, State, read_job
 
-SCHEMA = 1
+SCHEMA = 2
 COLUMNS = "id, action, label, model, device, state, created, started, ended, headline, note"
 TABLE = f"CREATE TABLE IF NOT EXISTS jobs ({COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
 
@@ -32,6 +31,7 @@ class JobRow:
     ended: float | None
     headline: str
     note: str
+    """What a job that ended badly found, or what a queued one waits for."""
 
     @property
     def short_id(self) -> str:
@@ -109,18 +109,6 @@ class History:
             self._db.executemany(f"INSERT OR REPLACE INTO jobs ({COLUMNS}) VALUES ({', '.join('?' * 11)})", rows)
 
 
-def headline(metrics: Mapping[str, Any], result: Mapping[str, Any] | None) -> str:
-    """The figure a job is remembered by: its result's `headline`, else its latest metric."""
-    from hfbench.units import show_value
-
-    if result and isinstance(result.get("headline"), str):
-        return str(result["headline"])
-    if not metrics:
-        return ""
-    name, series = list(metrics.items())[-1]
-    return f"{name} {show_value(series.last, series.unit)}"
-
-
 def _new_index(where: str) -> sqlite3.Connection:
     """An open index with its table; DatabaseError when the file is something else or of another version."""
     db = sqlite3.connect(where, timeout=5, check_same_thread=False)
@@ -149,8 +137,8 @@ def _values(s: JobSnapshot) -> tuple[Any, ...]:
         s.created,
         s.started,
         s.ended,
-        headline(s.series, s.result),
-        s.sentence() or (f"waits for {s.waits_for.rpartition('-')[2]}" if s.waits_for else ""),
+        s.headline(),
+        s.found() or (f"waits for {s.waits_for.rpartition('-')[2]}" if s.waits_for else ""),
     )
 
 

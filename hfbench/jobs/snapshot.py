@@ -28,6 +28,7 @@ from hfbench.jobs.events import (
 )
 from hfbench.jobs.state import State as State
 from hfbench.jobs.tail import EventTail, log_tail
+from hfbench.units import show_value
 
 KEPT_SAMPLES = 5000
 KEPT_LOGS = 200
@@ -114,6 +115,19 @@ class JobSnapshot:
         """Seconds the action has run, or ran."""
         begin = self.started or self.created
         return max(0.0, (self.ended or (time.time() if now is None else now)) - begin)
+
+    def headline(self) -> str:
+        """The figure a job is remembered by: its result's `headline`, else its latest metric."""
+        if self.result and isinstance(self.result.get("headline"), str):
+            return str(self.result["headline"])
+        if not self.series:
+            return ""
+        name, series = list(self.series.items())[-1]
+        return f"{name} {show_value(series.last, series.unit)}"
+
+    def found(self) -> str:
+        """How the job ended badly, short enough for a list: what was found, not where; empty for any other."""
+        return str(self.error.get("found") or self.sentence()) if self.error else self.reason
 
     def sentence(self) -> str:
         """How the job ended badly, in one sentence; empty for any other."""

@@ -85,9 +85,14 @@ def test_the_version_is_the_packages(hfbench: Hfbench) -> None:
     ("words", "told"),
     [
         (["jbos"], "did you mean 'hfbench jobs'?"),
+        (["insepct", "demo"], "unknown command 'insepct'. Did you mean 'hfbench inspect'?"),
+        (["bnech", "generate", "demo"], "did you mean 'hfbench bench generate'?"),
+        (["no-such-thing", "at-all"], "unrecognized arguments: at-all. hfbench --help lists them"),
         (["bench", "genrate"], "did you mean 'hfbench bench generate'?"),
         (["bench", "nonsense"], "unknown command 'bench nonsense'. hfbench bench --help lists them"),
         (["--scirpt", "x"], "did you mean '--script'?"),
+        (["jobs", "--nope"], "hfbench: jobs: unrecognized arguments: --nope"),
+        (["jobs", "lits"], "hfbench: jobs: argument command: invalid choice: 'lits'"),
         (["jobs", "lits"], "did you mean 'list'?"),
         (["jobs", "show"], "the following arguments are required: job"),
         (["jobs", "list", "-n", "x"], "'x' is not a number of jobs"),
@@ -111,6 +116,7 @@ def test_a_mistake_is_one_sentence_with_the_nearest_word(
     assert (done.returncode, done.stdout) == (2, "")
     [line] = done.stderr.splitlines()
     assert line.startswith("hfbench: ")
+    assert not line.startswith("hfbench: hfbench")
     assert told.lower() in line.lower()
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,27 +60,55 @@ def test_the_list_shows_the_newest_first(hfbench: Hfbench, finished: JobDirector
     head, second, first = hfbench("jobs", "list").stdout.splitlines()
     assert head.split() == ["JOB", "STATE", "ACTION", "RAN", "STARTED", "RESULT"]
     assert first.split()[:3] == [finished.short_id, "finished", "toy.count"]
-    assert "toy: the toy is" in second
+    assert second.endswith("  the toy is broken"), "what was found; where and what to do are on its page"
+    assert first.endswith("  first try: number 3.00 s"), "the label stands before the result"
+    assert hfbench("jobs", "--json").stdout.count("toy.fail") == hfbench("jobs", "list", "--json").stdout.count(
+        "toy.fail"
+    )
+    assert len(hfbench("jobs", "-n", "1").stdout.splitlines()) == 2
     assert len(hfbench("jobs", "list", "-n", "1").stdout.splitlines()) == 2
     [row] = json.loads(hfbench("jobs", "list", "-n", "1", "--json").stdout)
     assert (row["action"], row["state"]) == ("toy.fail", "failed")
 
 
+ROW = JobRow(
+    id="2026-01-05T08-00-00-a_very.long_action_name-0123ab",
+    action="a_very.long_action_name",
+    label="x" * 200,
+    model="m" * 200,
+    device="cpu",
+    state=State.CANCELLING,
+    created=0.0,
+    started=1.0,
+    ended=None,
+    headline="h" * 200,
+    note="\x1b[2J" * 50,
+)
+
+
+@pytest.mark.parametrize(
+    ("told", "end"),
+    [
+        ({"label": "", "headline": ""}, "  m"),
+        ({"label": "", "headline": "tpot 8 ms"}, "  tpot 8 ms"),
+        ({"label": "night", "headline": "tpot 8 ms"}, "  night: tpot 8 ms"),
+        ({"label": "night", "headline": ""}, "  night"),
+        (
+            {"label": "the night of it all", "headline": "8.00 ms  1,000 tok/s"},
+            "  the nig...: 8.00 ms  1,000 tok/s",
+        ),
+        ({"label": "the night of it all", "headline": "h" * 60}, f"  the n...: {'h' * 19}..."),
+    ],
+)
+def test_the_label_gives_way_before_the_result(told: dict[str, str], end: str) -> None:
+    row = replace(ROW, state=State.FINISHED, model="a/m", **told)  # type: ignore[arg-type]
+    assert table([row], 2.0)[1].endswith(end)
+    assert all(part in table([row], 2.0, width=200)[1] for part in told.values())
+    assert len(table([row], 2.0)[1]) <= 80
+
+
 def test_every_row_fits_eighty_columns() -> None:
-    row = JobRow(
-        id="2026-01-05T08-00-00-a_very.long_action_name-0123ab",
-        action="a_very.long_action_name",
-        label="x" * 200,
-        model="m" * 200,
-        device="cpu",
-        state=State.CANCELLING,
-        created=0.0,
-        started=1.0,
-        ended=None,
-        headline="h" * 200,
-        note="\x1b[2J" * 50,
-    )
-    lines = table([row], 10_000_000.0)
+    lines = table([ROW], 10_000_000.0)
     assert max(map(len, lines)) <= 80
     assert "\x1b" not in lines[1]
     assert lines[1].startswith("0123ab  cancelling  a_very.long...")
@@ -88,6 +118,8 @@ def test_show_tells_all_about_one_job(hfbench: Hfbench, finished: JobDirectory) 
     told = hfbench("jobs", "show", finished.short_id).stdout
     for part in (finished.id, "finished", str(finished.path), "to", "doubled"):
         assert part in told
+    assert re.search(r"^  label +first try$", told, re.M)
+    assert re.search(r"^  status +finished  \d s  number 3.00 s$", told, re.M), "no time left, no samples"
     data = json.loads(hfbench("jobs", "show", "last", "--json").stdout)
     assert (data["state"], data["label"], data["result"]["count"]) == ("finished", "first try", 3)
     assert (data["params"]["to"], data["metrics"]["number"]["count"]) == (3, 3)
@@ -100,6 +132,9 @@ def test_show_tells_why_a_job_failed(hfbench: Hfbench) -> None:
     told = hfbench("jobs", "show", "last").stdout
     assert "died: killed by SIGSEGV: native code crashed" in told
     assert "| about to fail by segv" in told
+    hfbench("toy", "fail")
+    told = hfbench("jobs", "show", "last").stdout
+    assert "failed: toy: the toy is broken. Buy another" in told, "the whole sentence"
 
 
 def test_logs_are_what_the_worker_printed(hfbench: Hfbench, finished: JobDirectory) -> None:
@@ -166,6 +201,12 @@ def test_rm_deletes_what_is_over_and_only_that(hfbench: Hfbench, finished: JobDi
     assert (gone.returncode, "no job matches" in gone.stderr) == (2, True)
 
 
+def test_the_first_characters_of_a_short_id_name_the_job(hfbench: Hfbench, finished: JobDirectory) -> None:
+    assert finished.id in hfbench("jobs", "show", finished.short_id[:3]).stdout
+    done = hfbench("jobs", "rm", finished.short_id[:4], finished.short_id)
+    assert (done.returncode, done.stdout) == (0, "removed 1\n")
+
+
 def test_one_running_job_among_several_spares_them_all(
     hfbench: Hfbench, finished: JobDirectory, running: JobDirectory
 ) -> None:
@@ -175,7 +216,7 @@ def test_one_running_job_among_several_spares_them_all(
 
 def test_reindex_counts_the_folders(hfbench: Hfbench, finished: JobDirectory) -> None:
     (jobs_root() / ".index.sqlite").write_bytes(b"rubbish")
-    assert hfbench("jobs", "reindex").stdout == "1 jobs\n"
+    assert hfbench("jobs", "reindex").stdout == "1 job\n"
     assert json.loads(hfbench("jobs", "reindex", "--json").stdout) == {"jobs": 1}
 
 

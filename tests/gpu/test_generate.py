@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,11 +19,13 @@ from hfbench.errors import HfbenchError, Interrupted, MissingError, UsageError
 from hfbench.exits import Exit
 from hfbench.gpu.generate_result import GenerateResult
 from hfbench.gpu.timing.formulas import FORMULAS
-from hfbench.jobs.events import Event, Metric, Progress
+from hfbench.jobs.events import Event, Log, Metric, Progress
 from hfbench.jobs.run import Run
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
+load_file = pytest.importorskip("safetensors.torch").load_file
+save_file = pytest.importorskip("safetensors.torch").save_file
 
 
 def measured(model: Path, emit: Callable[[Event], None] = lambda event: None, **values: Any) -> GenerateResult:
@@ -37,6 +42,13 @@ def refused(model: Path, kind: type[HfbenchError] = HfbenchError, **values: Any)
 
 def edit(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def lose_a_weight(model: Path) -> None:
+    """Remove a weight in a way that the headers do not show."""
+    weights = load_file(model / "model.safetensors")
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, model / "model.safetensors", metadata={"format": "pt"})
 
 
 def test_the_demo_model_knows_the_capital_of_france(demo_model: Path) -> None:
@@ -132,7 +144,7 @@ def test_events_tell_the_phases_and_every_iteration(tiny_llama: Path) -> None:
     events: list[Event] = []
     measured(tiny_llama, events.append, max_iterations=3)
     phases = list(dict.fromkeys(event.phase for event in events if isinstance(event, Progress)))
-    assert phases == ["load", "warm-up", "measure"]
+    assert phases == ["import", "load", "warm-up", "measure"]
     last = [event for event in events if isinstance(event, Progress)][-1]
     assert (last.done, last.total) == (1.0, 1.0)
     metrics = [(event.name, event.unit) for event in events if isinstance(event, Metric)]
@@ -164,8 +176,6 @@ def test_a_cancel_passes_through(tiny_llama: Path) -> None:
 
 
 def test_logits_that_overflow_are_told(tiny_copy: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
     weights = load_file(tiny_copy / "model.safetensors")
     weights["model.norm.weight"][:] = torch.inf
     save_file(weights, tiny_copy / "model.safetensors", metadata={"format": "pt"})
@@ -173,7 +183,7 @@ def test_logits_that_overflow_are_told(tiny_copy: Path) -> None:
 
 
 def test_a_prompt_beyond_the_context_is_refused_before_the_weights_are_read(tiny_copy: Path) -> None:
-    (tiny_copy / "model.safetensors").unlink()
+    lose_a_weight(tiny_copy)
     message = refused(tiny_copy, UsageError, prompt=60, new_tokens=5)
     assert "60 prompt tokens and 5 new ones exceed the context of 64" in message
 
@@ -181,16 +191,13 @@ def test_a_prompt_beyond_the_context_is_refused_before_the_weights_are_read(tiny
 def test_a_text_beyond_the_context_is_refused_before_the_weights_are_read(demo_model: Path, tmp_path: Path) -> None:
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
         (tmp_path / name).write_bytes((demo_model / name).read_bytes())
+    save_file({"model.norm.weight": torch.zeros(1)}, tmp_path / "model.safetensors")
     message = refused(tmp_path, UsageError, prompt_text="word " * 9000)
     assert "exceed the context of 8192" in message
 
 
 def test_a_checkpoint_that_lacks_a_weight_is_never_measured(tiny_copy: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
-    weights = load_file(tiny_copy / "model.safetensors")
-    del weights["model.layers.1.mlp.up_proj.weight"]
-    save_file(weights, tiny_copy / "model.safetensors", metadata={"format": "pt"})
+    lose_a_weight(tiny_copy)
     assert "missing weights: model.layers.1.mlp.up_proj.weight" in refused(tiny_copy)
 
 
@@ -205,6 +212,86 @@ def test_weights_that_are_no_safetensors_are_one_sentence(tiny_copy: Path, damag
     message = refused(tiny_copy)
     assert "\n" not in message
     assert str(tiny_copy) in message
+
+
+PROBE = """
+import json, sys
+from hfbench.actions.bench_generate import Generate
+from hfbench.errors import HfbenchError
+from hfbench.jobs.run import Run
+
+seen = []
+def emit(event):
+    loaded = bool({"torch", "transformers"} & sys.modules.keys())
+    seen.append([type(event).__name__, getattr(event, "phase", ""), loaded])
+try:
+    Generate(model=sys.argv[1], prompt=4, new_tokens=2, warmup=0, max_iterations=1).perform(Run(emit))
+    error = {}
+except HfbenchError as caught:
+    error = caught.parts()
+print(json.dumps({"seen": seen, "error": error, "torch": "torch" in sys.modules}))
+"""
+
+
+def in_a_fresh_process(model: Path) -> Any:
+    done = subprocess.run([sys.executable, "-c", PROBE, str(model)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("damage", "found", "where"),
+    [
+        (lambda model: (model / "model.safetensors").write_bytes(b"\xff" * 40), "", "model.safetensors"),
+        (lambda model: (model / "model.safetensors").unlink(), "the folder holds no weights", ""),
+        (lambda model: (model / "config.json").write_text("{"), "", "config.json"),
+    ],
+    ids=["header", "no weights", "config"],
+)
+def test_broken_files_are_told_before_torch_is_loaded(
+    tiny_copy: Path, damage: Callable[[Path], object], found: str, where: str
+) -> None:
+    damage(tiny_copy)
+    told = in_a_fresh_process(tiny_copy)
+    assert (told["torch"], told["seen"]) == (False, [])
+    assert found in told["error"]["found"]
+    assert told["error"]["where"] == str(tiny_copy / where)
+    assert told["error"]["remedy"]
+    assert told["error"]["exit"] == 1
+
+
+def test_the_import_is_told_before_it_begins(tiny_llama: Path) -> None:
+    told = in_a_fresh_process(tiny_llama)
+    assert told["error"] == {}
+    assert told["seen"][:3] == [["Progress", "import", False], ["Log", "", False], ["Progress", "import", True]]
+
+
+def test_of_several_faults_the_first_is_told_and_the_others_are_counted(tiny_copy: Path) -> None:
+    (tiny_copy / "model.safetensors").write_bytes(b"")
+    (tiny_copy / "config.json").write_text("{")
+    assert "(and 1 more fault)" in refused(tiny_copy)
+
+
+def test_a_broken_tokenizer_is_in_the_way_of_a_text_only(tiny_copy: Path) -> None:
+    (tiny_copy / "tokenizer.json").write_text("{")
+    assert any("no output text" in note for note in measured(tiny_copy).notes)
+    assert str(tiny_copy / "tokenizer.json") in refused(tiny_copy, prompt_text="hello")
+
+
+def test_the_output_of_random_tokens_is_said_to_mean_nothing(demo_model: Path) -> None:
+    short = {"new_tokens": 2, "max_iterations": 1, "warmup": 0}
+    told = "the prompt was random tokens: the output text means nothing"
+    assert told in measured(demo_model, **short).notes
+    assert told not in measured(demo_model, prompt_text="The capital", **short).notes
+
+
+def test_one_of_anything_is_singular(tiny_llama: Path) -> None:
+    logged: list[Event] = []
+    result = measured(tiny_llama, logged.append, prompt=1, max_iterations=1)
+    text = "\n".join([*result.lines(), *(event.text for event in logged if isinstance(event, Log))])
+    for part in ("1 iteration in", "after 1 iteration:", "1 prompt token,", "1 thread", "of 1 sample "):
+        assert part in text
+    assert not re.search(r"\b1 (iterations|samples|threads|\w+ tokens)", text)
 
 
 def test_a_config_of_an_unknown_kind_is_refused_and_its_code_is_not_run(tiny_copy: Path) -> None:

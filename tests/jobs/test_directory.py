@@ -13,7 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from hfbench.jobs.directory import RESERVE_BYTES, JobDirectory, create, job_ids, take_lock, write_json
+from hfbench.jobs.directory import (
+    RESERVE_BYTES,
+    JobDirectory,
+    NoSuchJob,
+    create,
+    find_job,
+    job_ids,
+    take_lock,
+    write_json,
+)
 from hfbench.jobs.launch import JobRequest, launch
 from hfbench.jobs.snapshot import State, read_job
 from hfbench.jobs.supervise import Ending, last_words
@@ -56,6 +65,53 @@ def test_a_job_holds_a_reserve_that_no_disk_can_compress(root: Path) -> None:
     os.close(lock)
     assert len(set(job.reserve.read_bytes())) > 200
     assert job.reserve.stat().st_size == RESERVE_BYTES
+
+
+@pytest.fixture
+def three(root: Path) -> Path:
+    """Three jobs whose ids resemble each other."""
+    for name in ("2026-01-05T08-00-00-a.b-a64f01", "2026-01-05T08-00-01-a.b-a6e2a6", "2026-01-06T08-00-00-a.b-00a64f"):
+        (root / name).mkdir(parents=True)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("word", "short_id"),
+    [
+        ("a64f0", "a64f01"),
+        ("a6e", "a6e2a6"),
+        ("e2a6", "a6e2a6"),
+        ("00a64f", "00a64f"),
+        ("0a64f", "00a64f"),
+        ("2026-01-06", "00a64f"),
+    ],
+)
+def test_a_job_is_named_by_either_end_of_its_id_or_of_its_short_id(three: Path, word: str, short_id: str) -> None:
+    assert find_job(three, word).short_id == short_id
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("a6", "2 jobs match 'a6': a64f01, a6e2a6. Type more of one"),
+        ("a64f", "2 jobs match 'a64f': a64f01, 00a64f"),
+        ("2026", "3 jobs match '2026': a64f01, a6e2a6, 00a64f"),
+        ("64f0", "no job matches '64f0'. Hfbench jobs list"),
+        ("", "'' is not a job id"),
+        ("../x", "'../x' is not a job id"),
+    ],
+)
+def test_a_word_that_means_several_jobs_or_none_is_told(three: Path, word: str, told: str) -> None:
+    with pytest.raises(NoSuchJob) as caught:
+        find_job(three, word)
+    assert told.lower() in str(caught.value).lower()
+
+
+def test_of_many_jobs_the_latest_are_told(root: Path) -> None:
+    for number in range(9):
+        (root / f"2026-01-05T08-00-0{number}-a.b-abc00{number}").mkdir(parents=True)
+    with pytest.raises(NoSuchJob, match="9 jobs match 'abc': abc004, abc005, abc006, abc007, abc008 and 4 more"):
+        find_job(root, "abc")
 
 
 def test_the_lock_tells_whether_the_worker_lives(root: Path) -> None:

@@ -36,7 +36,7 @@ def test_the_newest_comes_first_and_rows_say_what_matters(root: Path) -> None:
     made(root, 2, Running(at=1003.0), Failed(at=1004.0, error={"found": "no luck", "where": "here"}))
     second, first = History(root).rows()
     assert (first.headline, first.state, first.seconds(9e9), first.model) == ("tpot 250 ms", "finished", 8.0, "m")
-    assert (second.note, second.state, second.seconds(9e9), second.label) == ("here: no luck", "failed", 1.0, "L")
+    assert (second.note, second.state, second.seconds(9e9), second.label) == ("no luck", "failed", 1.0, "L")
 
 
 def test_two_thousand_jobs_are_listed_and_the_index_knows_them_next_time(root: Path) -> None:

@@ -10,6 +10,7 @@ from hfbench.gpu.timing.machine import Company
 from hfbench.gpu.timing.samples import Samples
 from hfbench.gpu.timing.statistics import drift, halves, median_interval, outliers
 from hfbench.gpu.timing.stopping import MedianInterval, Stop
+from hfbench.models.problem import counted
 
 DRIFT_SHARE = 0.05
 """A change of the median worth a warning, when the intervals of both halves do not overlap either."""
@@ -97,7 +98,7 @@ def _wide(watched: Sequence[Samples], rule: MedianInterval) -> Iterator[str]:
 def _few(watched: Sequence[Samples]) -> Iterator[str]:
     counts = {len(samples.values) for samples in watched}
     if min(counts) < FEW:
-        yield f"p90 and p99 of {min(counts)} samples lie close to the slowest"
+        yield f"p90 and p99 of {counted(min(counts), 'sample')} lie close to the slowest"
 
 
 def _drifting(watched: Sequence[Samples]) -> Iterator[str]:
