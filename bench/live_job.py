@@ -12,6 +12,10 @@ from claims import Claim, Record, finish, run
 from terminal import Terminal
 from workbench import COMMAND, FIRST_FRAME, in_terminal, surroundings, versions
 
+from hfbench.actions.registry import ACTIONS_PATH
+
+ACTIONS = Path(__file__).resolve().parent / "actions"
+
 GAP = 0.03
 """Seconds of silence between two repaints."""
 
@@ -91,6 +95,7 @@ def main() -> None:
     """Measure both and keep the records."""
     with tempfile.TemporaryDirectory(prefix="bench-live-") as folder:
         os.chdir(folder)
+        os.environ[ACTIONS_PATH] = str(ACTIONS)
         finish(*idle(Path(folder)), *live(Path(folder)))
 
 

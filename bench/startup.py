@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,13 +19,20 @@ PEER = (sys.executable, str(Path(__file__).resolve().parent / "peers" / "six_wid
 PEER_FRAME = "model.layers.0"
 JOBS = 200
 
-HELP = Claim(name="help", sentence="hfbench --help costs at most 60 ms CPU", bound=0.060, unit="s CPU")
-VERSION = Claim(name="version", sentence="hfbench --version costs at most 60 ms CPU", bound=0.060, unit="s CPU")
-HELP_RATIO = Claim(
-    name="help-ratio", sentence="hfbench --help costs at most 6 times the CPU of `python -c pass`", bound=6.0
+TIMES = 5.0
+"""A budget of 60 ms on a machine where `python -c pass` takes 12; many take twice that."""
+
+HELP = Claim(
+    name="help",
+    sentence=f"hfbench --help costs at most {TIMES:g} times the CPU of `python -c pass`",
+    bound=TIMES,
+    unit="s CPU",
 )
-VERSION_RATIO = Claim(
-    name="version-ratio", sentence="hfbench --version costs at most 5 times the CPU of `python -c pass`", bound=5.0
+VERSION = Claim(
+    name="version",
+    sentence=f"hfbench --version costs at most {TIMES:g} times the CPU of `python -c pass`",
+    bound=TIMES,
+    unit="s CPU",
 )
 FRAME = Claim(
     name="first-frame-cpu",
@@ -50,7 +58,7 @@ MEMORY = Claim(
     bound=1.3,
     unit="B",
 )
-CLAIMS = (HELP, HELP_RATIO, VERSION, VERSION_RATIO, FRAME, REST, MEMORY, FRAME_JOBS)
+CLAIMS = (HELP, VERSION, FRAME, REST, MEMORY, FRAME_JOBS)
 
 SETTLED = 0.6
 """Seconds of silence after which a program is at rest."""
@@ -92,10 +100,10 @@ def command_claims(scratch: Path) -> list[Record]:
 
     nothing = cpu(doing(sys.executable, "-c", "pass"))
     records = []
-    for option, absolute, ratio in (("--help", HELP, HELP_RATIO), ("--version", VERSION, VERSION_RATIO)):
-        subject = cpu(doing(*COMMAND, option))
-        records.append(run(absolute, subject, rounds=21, versions=versions()))
-        records.append(run(ratio, subject, nothing, rounds=21, versions=versions()))
+    for option, claim in (("--help", HELP), ("--version", VERSION)):
+        record = run(claim, cpu(doing(*COMMAND, option)), nothing, rounds=31, versions=versions())
+        print(f"  {statistics.median(record.subject) * 1e3:.0f} ms, bare {statistics.median(record.peer) * 1e3:.0f} ms")
+        records.append(record)
     return records
 
 

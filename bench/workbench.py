@@ -17,7 +17,6 @@ from hfbench.jobs.writer import EventWriter
 
 COMMAND = (sys.executable, "-m", "hfbench")
 CHECKOUT = Path(__file__).resolve().parents[1]
-ACTIONS = Path(__file__).resolve().parent / "actions"
 
 FIRST_FRAME = "Sources"
 """Stands on the Models screen as soon as it is painted."""
@@ -29,7 +28,6 @@ def environment(scratch: Path, home: str = "home") -> dict[str, str]:
         "HFBENCH_HOME": str(scratch / home),
         "HF_HOME": str(scratch / "hf"),
         "HF_HUB_OFFLINE": "1",
-        "HFBENCH_ACTIONS": str(ACTIONS),
         "PYTHONPATH": str(CHECKOUT),
         "PYTHONDONTWRITEBYTECODE": "",
         "PYTHONPYCACHEPREFIX": str(scratch / "compiled"),

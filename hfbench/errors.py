@@ -27,7 +27,7 @@ class HfbenchError(Exception):
         self.where = printable(str(where))
         self.remedy = printable(remedy).rstrip(".")
         sentence = f"{self.where}: {self.found}" if self.where else self.found
-        super().__init__(f"{sentence}. {_begun(self.remedy)}" if self.remedy else sentence)
+        super().__init__(f"{sentence}. {begun(self.remedy)}" if self.remedy else sentence)
 
     def parts(self) -> dict[str, str | int]:
         """The error as plain data for events and `--json`."""
@@ -91,6 +91,6 @@ def foreseen(error: Exception, *, traceback: str) -> HfbenchError:
     return UnforeseenError(f"{type(error).__name__}: {first}", remedy=traceback)
 
 
-def _begun(remedy: str) -> str:
+def begun(remedy: str) -> str:
     """The remedy as the start of a sentence; a command stays as it is typed."""
     return remedy if remedy.startswith("hfbench ") else remedy[:1].upper() + remedy[1:]

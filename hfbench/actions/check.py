@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from hfbench.actions.base import action
 from hfbench.actions.params import param
 from hfbench.checks.finding import Finding, Verdict
+from hfbench.errors import begun
 from hfbench.exits import Exit
 from hfbench.models.problem import counted
 from hfbench.text import clip_middle
@@ -98,6 +99,6 @@ class Check:
 
 def _shown(finding: Finding) -> list[str]:
     where = f"{finding.file}: " if finding.file else ""
-    remedy = f". {finding.remedy[:1].upper()}{finding.remedy[1:]}" if finding.remedy else ""
+    remedy = f". {begun(finding.remedy)}" if finding.remedy else ""
     text = f"{_SIGNS[finding.severity]} {finding.id} {where}{finding.message}{remedy}"
     return wrap(text, WIDTH, subsequent_indent=" " * INDENT, max_lines=5, placeholder=" ...", break_on_hyphens=False)

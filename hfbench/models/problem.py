@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from hfbench.errors import HfbenchError
+from hfbench.errors import HfbenchError, begun
 from hfbench.text import clip_middle, printable
 
 Severity = Literal["error", "warning", "info"]
@@ -31,7 +31,7 @@ class Problem:
 
     def __str__(self) -> str:
         sentence = f"{self.where}: {self.found}" if self.where else self.found
-        return f"{sentence}. {self.remedy[:1].upper()}{self.remedy[1:]}" if self.remedy else sentence
+        return f"{sentence}. {begun(self.remedy)}" if self.remedy else sentence
 
 
 class ModelError(HfbenchError):

@@ -1,0 +1,65 @@
+"""The latest record of every claim as a Markdown table; `--write` puts it into README.md."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+from claims import RESULTS
+
+README = Path(__file__).parent / "README.md"
+BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->"
+
+
+def table(records: list[dict[str, Any]]) -> list[str]:
+    """A row a claim: what is claimed, bound, value, and the medians it comes from."""
+    lines = ["| claim | bound | value | medians | load |", "|---|---|---|---|---|"]
+    for record in records:
+        claim, peer = record["claim"], record["peer"]
+        unit = claim["unit"]
+        sign = "x" if peer else f" {unit}"
+        medians = figure(statistics.median(record["subject"]), unit)
+        if peer:
+            medians += f" : {figure(statistics.median(peer), unit)}"
+        value = f"{record['value']:.2f}x" if peer else medians
+        verdict = value if record["holds"] else f"**{value}**"
+        load = record["machine"]["load_1m"]
+        lines.append(f"| {claim['sentence']} | {claim['bound']:g}{sign} | {verdict} | {medians} | {load} |")
+    return lines
+
+
+def figure(value: float, unit: str) -> str:
+    """A median with a unit that can be read."""
+    if unit.startswith("s"):
+        return f"{value * 1e3:.3g} ms{unit[1:]}" if value < 1 else f"{value:.3g} {unit}"
+    return f"{value / 2**20:.1f} MiB" if value > 2**20 else f"{value:,.0f} {unit}"
+
+
+def latest() -> list[dict[str, Any]]:
+    """The newest record of each claim, by name."""
+    return [json.loads(path.read_text())[-1] for path in sorted(RESULTS.glob("*.json"))]
+
+
+def main() -> None:
+    """Print, or write."""
+    records = latest()
+    machine = records[-1]["machine"]
+    told = [
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GiB, "
+        f"Linux {machine['kernel'].partition('-')[0]}, Python {machine['python']}. **Bold** values miss their bound.",
+        "",
+        *table(records),
+    ]
+    text = "\n".join(told) + "\n"
+    if sys.argv[1:] != ["--write"]:
+        print(text, end="")
+        return
+    head, _, rest = README.read_text().partition(BEGIN)
+    README.write_text(head + BEGIN + "\n" + text + "\n" + END + rest.partition(END)[2])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Modules that layers are built of: each lists its tensors and what it caches."""

@@ -1,0 +1,79 @@
+"""The records that tell whether a model fits; light to import, for declarations and screens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheShare:
+    """What the layers of one kind keep for one sequence, on all ranks together."""
+
+    kind: str
+    layers: int
+    bytes_per_token: int
+    """Of one of these layers, while it still grows."""
+    window: int | None
+    """Tokens beyond which it does not."""
+    every: int
+    """Tokens that one kept entry stands for."""
+    fixed_tokens: int | None
+    """Tokens kept whatever the context: of an image, or of an encoder."""
+    state_bytes: int
+    """Of one of these layers, whatever the context."""
+    total_bytes: int
+    """Of all these layers at the context asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitDevice:
+    """The GPU fitted to. `usable_bytes` is what the runtime fills; `present` counts those of this machine."""
+
+    name: str
+    memory_bytes: int
+    usable_bytes: int
+    needed: int
+    present: int | None
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitReport:
+    """The verdict and everything it stands on. `terms` and `total_bytes` are of the fullest GPU.
+
+    `kv_bytes_per_token` counts keys and values of every layer as public tables do; `cache` tells by kind of layer
+    what is really kept, and `kv_bytes_of_next_token` what one more token costs. None where it is not known.
+    """
+
+    model: str
+    folder: str
+    source: str
+    """`headers`, `architecture` or `files`: where the weights were counted."""
+    parameters: int | None
+    tensors: int | None
+    weight_bytes: int | None
+    """As the files hold them, or would; what a runtime makes of them is the term `weights`."""
+    kv_bytes_per_token: int | None
+    kv_bytes_of_next_token: int | None
+    cache: tuple[CacheShare, ...]
+    terms: Mapping[str, int]
+    formulas: Mapping[str, str]
+    total_bytes: int | None
+    device: FitDevice | None
+    fits: bool | None
+    limiting: str | None
+    largest_context: int | None
+    largest_batch: int | None
+    context: int
+    context_limit: int | None
+    batch: int
+    dtype: str
+    kv_dtype: str
+    tp: int
+    pp: int
+    ep: int
+    runtime: str
+    guesses: tuple[str, ...]
+    warnings: tuple[str, ...]
+    failed: bool

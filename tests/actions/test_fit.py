@@ -1,0 +1,201 @@
+"""fit: the verdict for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+from hfbench.actions.fit import Fit, FitResult
+from hfbench.actions.registry import find
+from hfbench.codec import decode, encode
+from hfbench.errors import HfbenchError, UsageError
+from hfbench.jobs.run import Run
+from hfbench.models.reference import NotFound
+
+LLAMA = {
+    "model_type": "llama",
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+    "max_position_embeddings": 131072,
+    "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "llama-8b"
+    made.mkdir()
+    (made / "config.json").write_text(json.dumps(LLAMA))
+    return made
+
+
+def fit(folder: Path, **asked: Any) -> FitResult:
+    return Fit(model=str(folder), **{"gpu": "H100", **asked}).perform(Run())
+
+
+def shard(folder: Path, name: str = "model.safetensors") -> None:
+    header = b'{"model.embed_tokens.weight":{"dtype":"BF16","shape":[128256,16],"data_offsets":[0,4104192]}}'
+    (folder / name).write_bytes(len(header).to_bytes(8, "little") + header + bytes(4104192))
+
+
+def test_the_result_has_the_fields_that_others_rely_on(folder: Path) -> None:
+    told = encode(fit(folder))
+    assert (told["parameters"], told["tensors"], told["weight_bytes"]) == (8_030_261_248, 291, 16_060_522_496)
+    assert told["kv_bytes_per_token"] == 131_072
+    assert told["terms"]["kv_cache"] == 32768 * 131_072
+    assert told["total_bytes"] == sum(told["terms"].values())
+    assert told["fits"] is True
+    assert told["limiting"] is None
+    assert told["failed"] is False
+    assert told["terms"].keys() == told["formulas"].keys()
+    assert told["largest_context"] == 131072
+    assert told["largest_batch"] > 1
+    assert decode(FitResult, json.loads(json.dumps(told))) == fit(folder)
+
+
+def test_what_does_not_fit_fails_and_names_the_term(folder: Path) -> None:
+    small = fit(folder, gpu="T4")
+    assert (small.fits, small.limiting, small.failed) == (False, "weights", True)
+    many = fit(folder, batch=64)
+    assert (many.fits, many.limiting) == (False, "kv_cache")
+    assert any("x does not fit: kv cache" in line for line in many.lines())
+
+
+def test_the_command_exits_with_1_when_it_does_not_fit(
+    folder: Path, hfbench: Callable[..., CompletedProcess[str]]
+) -> None:
+    done = hfbench("fit", folder, "--gpu", "T4", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["limiting"] == "weights"
+    assert hfbench("fit", folder, "--gpu", "H100").returncode == 0
+
+
+def test_a_context_beyond_the_limit_is_warned_of(folder: Path) -> None:
+    result = fit(folder, context=200_000)
+    assert result.warnings[0] == "context 200,000 is beyond the model's limit of 131,072 tokens"
+    assert result.fits is True
+    assert fit(folder, context=131_072).warnings == ()
+
+
+def test_what_is_counted_and_what_is_guessed_says_so(folder: Path) -> None:
+    guesses = " ".join(fit(folder).guesses)
+    assert "counted from the architecture" in guesses
+    assert "activations" in guesses
+    assert "CUDA context" in guesses
+    assert "graph pools" in guesses
+    assert "context: 32,768 tokens, as none is asked for" in guesses
+
+
+def test_headers_are_exact_and_without_a_configuration_there_is_no_cache_figure(tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    shard(bare)
+    result = fit(bare)
+    assert (result.source, result.weight_bytes, result.tensors) == ("headers", 4104192, 1)
+    assert result.kv_bytes_per_token is None
+    assert result.total_bytes is None
+    assert result.fits is None
+    assert "kv_cache" not in result.terms
+    assert result.warnings == ("no configuration, so no figure for the KV cache",)
+    assert fit(bare, gpu="1 MiB").fits is False
+
+
+def test_missing_shards_are_told_and_fail(folder: Path) -> None:
+    shard(folder, "model-00001-of-00002.safetensors")
+    weight_map = {
+        "model.embed_tokens.weight": "model-00001-of-00002.safetensors",
+        "x": "model-00002-of-00002.safetensors",
+    }
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    result = fit(folder)
+    assert result.failed
+    assert "model-00002-of-00002.safetensors" in result.warnings[0]
+
+
+def test_weights_that_cannot_be_read_are_told_and_counted_by_the_architecture(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"\xff" * 20)
+    result = fit(folder)
+    assert (result.source, result.parameters) == ("architecture", 8_030_261_248)
+    assert "model.safetensors" in result.guesses[0]
+
+
+def test_weights_that_cannot_be_read_and_no_configuration_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "model.safetensors").write_bytes(b"\xff" * 20)
+    with pytest.raises(HfbenchError, match="no weights can be read"):
+        fit(tmp_path / "broken")
+
+
+def test_an_unknown_architecture_has_no_total_and_no_verdict(folder: Path) -> None:
+    (folder / "config.json").write_text(json.dumps({**LLAMA, "model_type": "brand_new"}))
+    result = fit(folder)
+    assert result.parameters is None
+    assert result.weight_bytes is None
+    assert result.total_bytes is None
+    assert result.kv_bytes_per_token == 131_072
+    assert result.fits is None
+    assert not result.failed
+    assert "not known for model_type 'brand_new'" in result.warnings[0]
+
+
+def test_without_a_gpu_there_is_no_verdict_but_every_term(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hfbench.gpu import telemetry
+    from hfbench.gpu.reading import Unavailable
+
+    monkeypatch.setattr(telemetry, "open_nvml", lambda: Unavailable("no driver"))
+    result = fit(folder, gpu=None)
+    assert result.device is None
+    assert result.fits is None
+    assert not result.failed
+    assert result.total_bytes
+    assert "--gpu" in result.warnings[0]
+
+
+def test_parallel_ranks_divide_the_terms(folder: Path) -> None:
+    alone, four = fit(folder), fit(folder, tp=4)
+    assert four.terms["kv_cache"] * 4 == alone.terms["kv_cache"]
+    assert four.device is not None
+    assert four.device.needed == 4
+    assert four.terms["nccl"] > 0
+    with pytest.raises(UsageError, match="32 heads do not divide by tp=3"):
+        fit(folder, tp=3)
+
+
+def test_types_change_weights_and_cache_each_by_itself(folder: Path) -> None:
+    half = fit(folder, dtype="fp8")
+    assert (half.weight_bytes, half.kv_bytes_per_token) == (8_030_261_248, 131_072)
+    assert fit(folder, kv_dtype="fp8").kv_bytes_per_token == 65_536
+    with pytest.raises(UsageError, match="not a type"):
+        fit(folder, dtype="floaty")
+
+
+def test_the_lines_fit_a_terminal_and_hold_no_control_character(tmp_path: Path) -> None:
+    hostile = tmp_path / "hostile"
+    hostile.mkdir()
+    config = {**LLAMA, "model_type": "x\x1b[2J" * 50, "layer_types": ["\x1b[31m" * 9] * 32}
+    (hostile / "config.json").write_text(json.dumps(config))
+    for result in (fit(hostile), fit(hostile, tp=2, context=10**9, batch=10**6)):
+        assert all(len(line) <= 80 and line.isprintable() for line in result.lines())
+        assert len(result.lines()) <= 24
+
+
+def test_the_declaration_is_inline_with_a_positional_model() -> None:
+    spec = find("fit")
+    assert spec.inline
+    assert [param.name for param in spec.params if param.positional] == ["model"]
+
+
+def test_no_model_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        fit(tmp_path / "nowhere")
