@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import sys
 
-from hfbench.errors import HfbenchError, Interrupted, foreseen
-from hfbench.exits import Exit, complain
+try:
+    from hfbench.errors import HfbenchError, Interrupted, foreseen
+    from hfbench.exits import Exit, complain
+except KeyboardInterrupt:  # Ctrl-C before there is anything that could speak
+    sys.exit(130)
 
 DEBUG = "HFBENCH_DEBUG"
 """Environment variable: show the traceback of what hfbench did not foresee."""
@@ -14,11 +17,25 @@ DEBUG = "HFBENCH_DEBUG"
 
 def main() -> int:
     """Run the command line; never a traceback for anything a user can cause."""
+    open_missing_streams()
     try:
         return _run(sys.argv[1:])
     except BrokenPipeError:
         _mute_stdout()  # the reader of our output has seen enough
         return Exit.OK
+
+
+def open_missing_streams() -> None:
+    """Fill the places of standard streams that cron or a daemon closed: the next file must not become one of them."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", closefd=False)
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(0, closefd=False)
 
 
 def _run(words: list[str]) -> int:

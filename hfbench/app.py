@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
 
 TURN = 0.0005
 """Seconds a thread that reads may keep the interpreter while a key waits for it; Python's own 5 ms add up."""
+
+LAST_WORDS = 2.0
+"""Seconds to put the terminal back in order after a signal."""
 
 THEME_POLL = 2.0
 """Seconds between two looks at the theme files."""
@@ -96,7 +102,17 @@ class Workbench(TypeAhead):
         """The model that was asked for; watchers and other screens after the first frame was painted."""
         if self.model:
             self.open_model(self.model)
+        if not self.is_headless:
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                asyncio.get_running_loop().add_signal_handler(number, self._told_to_end, number)
         self.call_after_refresh(self._first_frame_painted)
+
+    def _told_to_end(self, number: int) -> None:
+        """Leave the terminal as it was; one that is gone must not hold us."""
+        gone = threading.Timer(LAST_WORDS, os._exit, (128 + number,))
+        gone.daemon = True
+        gone.start()
+        self.exit(return_code=128 + number)
 
     def _first_frame_painted(self) -> None:
         if self.watchers:

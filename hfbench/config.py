@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import math
+import os
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +18,8 @@ from hfbench.text import clip, did_you_mean, printable
 
 LISTS_KEYS = "hfbench config keys"
 """The command that lists what a key map may name."""
+LARGEST = 1 << 20
+"""Bytes of a configuration file at most."""
 LONGEST_VALUE = 60
 """Characters of a wrong value inside a sentence."""
 EXPECTED = {dict: "a table", list: "a list", str: "text", bool: "true or false", float: "a number", int: "an integer"}
@@ -70,7 +75,7 @@ def examine(path: Path | None = None) -> tuple[Config, list[ConfigError]]:
 
     path = path or config_file()
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(_read(path))
     except FileNotFoundError:
         return Config(), []
     except UnicodeDecodeError as error:
@@ -83,11 +88,25 @@ def examine(path: Path | None = None) -> tuple[Config, list[ConfigError]]:
         return Config(), [ConfigError("is not a configuration: a value is too long or too deep", where=path)]
     reading = _Reading(path)
     config: Config = reading.table(Config, data, "")
+    for root in config.models.roots:
+        if not root.strip() or "\0" in root:
+            reading.tell("models.roots names a folder without a name", remedy="remove the empty entry")
+    roots = tuple(root for root in config.models.roots if root.strip() and "\0" not in root)
+    config = replace(config, models=replace(config.models, roots=roots))
     if not 0.25 <= config.ui.refresh < math.inf:
         found = f"ui.refresh is {config.ui.refresh}, not a number of at least 0.25"
         reading.tell(found, remedy="a GPU driver pays for each look")
         config = replace(config, ui=replace(config.ui, refresh=UiConfig.refresh))
     return config, reading.problems
+
+
+def _read(path: Path) -> str:
+    """The text of a regular file; OSError for any other, which could be waited for or read without end."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        kind = os.fstat(file.fileno())
+        if not stat.S_ISREG(kind.st_mode) or kind.st_size > LARGEST:
+            raise OSError(errno.EINVAL, "it is no regular file of a sensible size", str(path))
+        return file.read(LARGEST).decode("utf-8")
 
 
 def names_no_binding(name: str, known: Iterable[str]) -> ConfigError:

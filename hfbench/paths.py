@@ -10,9 +10,14 @@ SHARED_LEASES = Path("/tmp/hfbench-leases")
 """Not below TMPDIR, which schedulers set for each job: all users of a machine meet here."""
 
 
+def expand(text: str) -> Path:
+    """The path with `~` for the home folder; a `~name` that is nobody's home stays as it is written."""
+    return Path(os.path.expanduser(text))
+
+
 def _root(kind: str) -> Path:
     if home := os.environ.get(HOME):
-        return Path(home).expanduser() / kind
+        return expand(home) / kind
     import platformdirs  # 20 ms, and --help needs none of it
 
     return Path(getattr(platformdirs, f"user_{'data' if kind == 'jobs' else kind}_path")("hfbench"))

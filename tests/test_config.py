@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 from hfbench.commands.config import toml_lines
 from hfbench.config import Config, ConfigError, ModelsConfig, UiConfig, examine, plain, read_config
+from hfbench.paths import expand
 
 GOOD = """
 [models]
@@ -215,3 +218,24 @@ def test_only_check_and_keys_load_the_workbench(words: list[str]) -> None:
         [sys.executable, "-c", f"{code}print(*sys.modules)"], capture_output=True, text=True, check=True
     )
     assert not {"textual", "hfbench.app", "hfbench.theming"} & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("make", [lambda path: os.mkfifo(path), lambda path: path.symlink_to("/dev/zero")])
+def test_a_configuration_that_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, make: Any) -> None:
+    make(tmp_path / "config.toml")
+    _, problems = examine(tmp_path / "config.toml")
+    assert "no regular file" in str(problems[0])
+
+
+@pytest.mark.parametrize("root", ["", "  ", "\\u0000"])
+def test_a_root_without_a_name_is_told_and_left_out(tmp_path: Path, root: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(f'[models]\nroots = ["{root}", "/models"]\n')
+    config, problems = examine(path)
+    assert config.models.roots == ("/models",)
+    assert "a folder without a name" in str(problems[0])
+
+
+def test_the_home_of_a_user_who_is_not_there_is_a_path_like_any_other() -> None:
+    assert expand("~no-such-user/models") == Path("~no-such-user/models")
+    assert expand("~/models") == Path.home() / "models"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hfbench.actions.base import action, spec_of
 from hfbench.actions.params import param
 from hfbench.errors import MissingError
-from hfbench.paths import demo_model
+from hfbench.paths import demo_model, expand
 from hfbench.text import printable
 from hfbench.units import show_bytes, show_seconds
 
@@ -59,7 +59,7 @@ class Demo:
         from hfbench.convert.safetensors_writer import written
 
         began, source = time.perf_counter(), packaged_gguf()
-        folder = (self.out or demo_model()).expanduser().absolute()
+        folder = expand(str(self.out or demo_model())).absolute()
         origin = {"gguf": source.name, "bytes": str(source.stat().st_size), "converter": CONVERTER}
         reused = make_folder(folder, origin, lambda place: convert_gguf(source, place, run))
         tensors, size = written(folder / "model.safetensors")

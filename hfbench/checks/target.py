@@ -12,6 +12,7 @@ from hfbench.errors import HfbenchError, UsageError
 from hfbench.models.files import describe_file, kind_of
 from hfbench.models.problem import Problem, Severity, listed
 from hfbench.models.reference import DEFAULT_REVISION, Location, NotCached, cached_revisions, commit_of, resolve
+from hfbench.paths import expand
 
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*")
 
@@ -26,7 +27,7 @@ def find(text: str, *, cache_dir: Path | None = None, options: Options | None = 
     given = text.strip()
     if not given or "\0" in given:
         raise UsageError("no model was named", remedy="give a folder, a file of weights, or a repository like org/name")
-    path = Path(given).expanduser()
+    path = expand(given)
     if not _exists(path):
         return _referred(given, cache_dir, options)
     if path.is_dir():

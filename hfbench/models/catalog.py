@@ -14,6 +14,7 @@ from hfbench.models.config import read_config
 from hfbench.models.problem import Problem, Severity, worst
 from hfbench.models.reference import DEFAULT_REVISION, cache_folder, cached_revisions, commit_of
 from hfbench.models.summary import share_by_dtype
+from hfbench.paths import expand
 
 State = Literal["", "ok", "!", "x"]
 
@@ -47,7 +48,7 @@ def list_local(roots: Iterable[Path]) -> list[ModelEntry]:
     """Models at, in, or one level below (org/name) each root. Roots that do not exist hold none."""
     found: dict[Path, ModelEntry] = {}
     for root in roots:
-        for entry in _below(root.expanduser()):
+        for entry in _below(expand(str(root))):
             found.setdefault(entry.folder, entry)
     return sorted(found.values(), key=lambda entry: entry.name.lower())
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.models.problem import quoted
-from hfbench.paths import demo_model
+from hfbench.paths import demo_model, expand
 from hfbench.text import did_you_mean
 
 DEFAULT_REVISION = "main"
@@ -60,7 +60,7 @@ def resolve(text: str, *, cache_dir: Path | None = None) -> Location:
     given = text.strip()
     if not given or "\0" in given:
         raise UsageError("no model was named", remedy="give a folder or a repository such as org/name")
-    path = Path(given).expanduser()
+    path = expand(given)
     if _exists(path):
         return Location(given, _readable_folder(path), "local")
     if given == DEMO:
@@ -78,9 +78,9 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
     env = os.environ if environment is None else environment
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if env.get(name):
-            return Path(os.path.expandvars(env[name])).expanduser()
+            return expand(os.path.expandvars(env[name]))
     home = env.get("HF_HOME") or str(Path(env.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
-    return Path(os.path.expandvars(home)).expanduser() / "hub"
+    return expand(os.path.expandvars(home)) / "hub"
 
 
 def cached_name(repo: str) -> str:

@@ -87,14 +87,15 @@ class BenchScreen(Screen[None]):
     def in_front(self) -> bool:
         """True when no other screen of the workbench covers this one; a question asked over it does not count.
 
-        Painting a covered screen would make Textual paint all of the one that covers it.
+        Painting a covered screen would make Textual paint all of the one that covers it; and when the
+        application ends, a screen outlives its widgets for a moment.
         """
         screens = (screen for screen in reversed(self.app.screen_stack) if isinstance(screen, BenchScreen))
-        return next(screens, None) is self
+        return self.app.is_running and next(screens, None) is self
 
     def on_screen_resume(self) -> None:
         """Show what happened while another screen was in front."""
-        if self.is_mounted:
+        if self.is_mounted and self.in_front:
             self.machine_changed()
 
     def on_resize(self, event: events.Resize) -> None:

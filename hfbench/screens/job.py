@@ -138,6 +138,8 @@ class JobScreen(BenchScreen):
 
     @on(SnapshotRead)
     def _read(self, message: SnapshotRead) -> None:
+        if not self.app.is_running:
+            return  # leaving: the widgets are gone already
         first = self.snapshot is None
         ended = message.snapshot.state.over and (first or not (self.snapshot and self.snapshot.state.over))
         self.text = message.text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import ClassVar
 
 from textual import on
@@ -15,6 +14,7 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from hfbench.errors import HfbenchError
+from hfbench.paths import expand
 from hfbench.screens.background import Background, Stopped
 from hfbench.screens.base import BenchScreen
 from hfbench.screens.messages import Latest
@@ -125,7 +125,7 @@ class ModelScreen(BenchScreen):
     def action_read(self) -> None:
         """Read the model anew."""
         empty, cache = ModelView(reference=self.reference), self.bench.config.models.cache
-        cache_dir = Path(cache).expanduser() if cache else None
+        cache_dir = expand(cache) if cache else None
 
         def read(stopped: Stopped, post: Callable[[Message], None]) -> None:
             def show(view: ModelView) -> None:

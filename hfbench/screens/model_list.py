@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from hfbench.config import ModelsConfig
 from hfbench.errors import HfbenchError
 from hfbench.models.reference import DEMO
-from hfbench.paths import config_file, demo_model
+from hfbench.paths import config_file, demo_model, expand
 from hfbench.screens.model_look import Look
 from hfbench.screens.model_words import heads_text
 from hfbench.screens.recent import read_recent
@@ -53,7 +53,7 @@ def list_source(source: Source, config: ModelsConfig, used: Sequence[str] = ()) 
         references = dict.fromkeys([*read_recent(), *used])
         found = {entry.folder: entry for entry in map(_recent, references) if entry is not None}
         return Listing(tuple(found.values()))
-    roots = [Path(root).expanduser() for root in config.roots]
+    roots = [expand(root) for root in config.roots]
     missing = [str(root) for root in roots if not root.is_dir()]
     trouble = f"models.roots names no folder: {', '.join(missing)}" if missing else ""
     return Listing(tuple(list_local([*roots, *_current_folder(), demo_model().parent])), trouble)
@@ -141,7 +141,7 @@ def is_of(model: str, entry: ModelEntry) -> bool:
 
 def _same_path(model: str, folder: Path) -> bool:
     try:
-        return Path(model).expanduser().absolute() == folder.absolute()
+        return expand(model).absolute() == folder.absolute()
     except (OSError, RuntimeError, ValueError):  # ~nobody, or the current folder is gone
         return False
 
@@ -171,7 +171,7 @@ def _unusable(name: str, folder: Path, reference: str, problem: str) -> ModelEnt
 
 
 def _cache_dir(config: ModelsConfig) -> Path | None:
-    return Path(config.cache).expanduser() if config.cache else None
+    return expand(config.cache) if config.cache else None
 
 
 def _current_folder() -> list[Path]:

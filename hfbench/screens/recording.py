@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hfbench.errors import HfbenchError
+from hfbench.paths import expand
 from hfbench.screens.confirm import AskText
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ async def end_recording(app: Workbench) -> bool:
     if not answer:
         app.notify("the recording was discarded")
         return True
-    path = Path(answer).expanduser()
+    path = expand(answer)
     app.recorder.name = path.name.removesuffix(SUFFIX)
     try:
         app.recorder.save(path)

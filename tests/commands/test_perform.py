@@ -208,3 +208,19 @@ class Inline:
         run.log("careful\\x1b", "warning")
         raise ZeroDivisionError("oh")
 '''
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_job_started_with_closed_streams_is_alive_and_finishes(home: Path, toy_actions: Path, closed: str) -> None:
+    """As cron and daemons start things: no file may take the place of a standard stream."""
+    command = f"{sys.executable} -m hfbench toy count --to 3 --detach {closed}"
+    subprocess.run(["bash", "-c", command], check=False, timeout=60)
+    [job] = [JobDirectory(each) for each in (home / "jobs").iterdir() if each.is_dir()]
+    assert wait_until(job, lambda s: s.state.over, timeout=60).state is State.FINISHED
+
+
+def test_diagnostics_never_go_to_stdout(home: Path) -> None:
+    told = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m hfbench inspect nope 2>&-"], capture_output=True, timeout=60, check=False
+    )
+    assert (told.returncode, told.stdout) == (1, b"")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -155,3 +156,22 @@ def test_a_terminal_without_utf8_gets_ascii(terminal: Open, home: Path, environm
     shown = one.wait("Models")
     assert shown.isascii()
     assert "\\u" not in shown
+
+
+@pytest.mark.parametrize("name", ["TERM", "HUP"])
+def test_a_signal_leaves_the_terminal_as_it_was(terminal: Open, home: Path, name: str) -> None:
+    one = terminal()
+    one.start(HFBENCH, HFBENCH_HOME=str(home))
+    one.wait("Models")
+    (ours,) = [pid for pid in processes_with(f"HFBENCH_HOME={home}") if words_of(pid)[1:3] == [b"-m", b"hfbench"]]
+    os.kill(ours, getattr(signal, f"SIG{name}"))
+    shown = one.wait("[left with status")
+    assert f"[left with status {128 + getattr(signal, f'SIG{name}')}]" in shown
+    assert "Models" not in shown
+    assert one.flags("alternate_on") == "0"
+    assert one.flags("mouse_any_flag") == "0"
+
+
+def words_of(pid: int) -> list[bytes]:
+    """The command line of a process."""
+    return (Path("/proc") / str(pid) / "cmdline").read_bytes().split(b"\0")

@@ -58,6 +58,10 @@ class Terminal:
             time.sleep(0.05)
         return shown
 
+    def flags(self, name: str) -> str:
+        """A flag of the pane, such as `alternate_on`, by tmux's name."""
+        return self._tmux("display", "-p", f"#{{{name}}}").strip()
+
     def kill(self) -> None:
         """End the server, as a dropped connection would."""
         self._tmux("kill-server", check=False)
