@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.gpu.devices import Gpu
+from hfbench.models.facts import ModelSummary
 from hfbench.models.problem import counted
 from hfbench.models.reference import Location
 from hfbench.models.summary import summarise
@@ -61,6 +62,7 @@ def refuse_broken(location: Location, *, with_text: bool) -> None:
     harmless = () if with_text else summary.tokenizer.problems
     faults = [each for each in summary.problems if each.severity == "error" and each not in harmless]
     if not faults:
+        _refuse_oversized(summary, location.folder)
         return
     more = f" (and {counted(len(faults) - 1, 'more fault')})" if len(faults) > 1 else ""
     first, remedy = faults[0], f"hfbench inspect {location.given} tells all"
@@ -164,6 +166,24 @@ def first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = lines[:2] if lines and lines[0].endswith(":") else lines[:1]
     return clip(" ".join([f"{type(error).__name__}:", *told]).rstrip(":"), 240)
+
+
+def _refuse_oversized(summary: ModelSummary, folder: Path) -> None:
+    """transformers allocates what the configuration says before it compares that with the files.
+
+    A weight takes at least one bit, and a layer has at least one tensor. Files of another format tell no sizes.
+    """
+    if not summary.tensors:
+        return
+    rows = {"vocab_size": summary.vocab, "intermediate_size": summary.config.get("intermediate_size")}
+    bits = 8 * summary.weight_bytes
+    big = [name for name, each in rows.items() if type(each) is int and each * (summary.hidden or 1) > bits]
+    if (summary.layers or 0) > summary.tensors:
+        big.append("num_hidden_layers")
+    if big:
+        stored = f"{counted(summary.tensors, 'tensor')} of {summary.weight_bytes:,} bytes"
+        found = f"{' and '.join(big)} cannot be right: the weights are {stored} in all"
+        raise HfbenchError(found, where=folder / "config.json", remedy="fetch the model again")
 
 
 def _refuse_incomplete(folder: Path, told: dict[str, Any]) -> None:

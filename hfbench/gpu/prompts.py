@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Collection
+import stat
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.gpu.generate_model import Words
 
-LARGEST_FILE = 64 * 2**20
+LARGEST_FILE = 16 * 2**20
 """Bytes: no context of today holds the tokens of a longer text."""
 
 
@@ -19,11 +21,12 @@ def random_prompts(*, vocabulary: int, special: Collection[int], length: int, ba
 
     Drawn by Python's generator, so that the seed alone decides. HfbenchError when no ordinary token is left.
     """
-    ordinary = [token for token in range(vocabulary) if token not in set(special)] if special else range(vocabulary)
-    if not ordinary:
+    skipped = sorted({token for token in special if 0 <= token < vocabulary})
+    ordinary = vocabulary - len(skipped)
+    if ordinary < 1:
         raise HfbenchError(f"a vocabulary of {vocabulary} tokens has no ordinary one to draw a prompt from")
     source = random.Random(seed)
-    return [[source.choice(ordinary) for _ in range(length)] for _ in range(batch)]
+    return [[_ordinary(source.randrange(ordinary), skipped) for _ in range(length)] for _ in range(batch)]
 
 
 def read_prompt(text: str, file: Path | None) -> str:
@@ -36,13 +39,12 @@ def read_prompt(text: str, file: Path | None) -> str:
     if text:
         raise UsageError("prompt_text and prompt_file exclude each other", remedy="give one of them")
     try:
-        if file.stat().st_size > LARGEST_FILE:
-            raise UsageError(f"{file.stat().st_size} bytes are too long for a prompt", where=file)
-        content = file.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror}", where=file, remedy="give a text file") from error
+        content = _bytes_of(file).decode("utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"byte {error.start} is not UTF-8", where=file, remedy="give a text file") from error
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = error.strerror if isinstance(error, OSError) else "no file has such a name"
+        raise UsageError(f"cannot be read: {reason}", where=file, remedy="give a text file") from error
     if not content:
         raise UsageError("the prompt file is empty", where=file, remedy="give a text file")
     return content
@@ -70,3 +72,21 @@ def ordinary_vocabulary(config: Any, words: Words) -> tuple[int, set[int]]:
         special |= set(value) if isinstance(value, (list, tuple)) else {value}
     known = len(words.tokenizer) if words.tokenizer is not None else config.vocab_size
     return min(known, config.vocab_size), {each for each in special if isinstance(each, int)}
+
+
+def _ordinary(position: int, skipped: Sequence[int]) -> int:
+    """The token at a position among those that are not skipped; `skipped` is sorted."""
+    for token in skipped:
+        position += position >= token
+    return position
+
+
+def _bytes_of(file: Path) -> bytes:
+    """What a plain file holds. Its size is not trusted: files of /proc claim none, others grow."""
+    if not stat.S_ISREG(file.stat().st_mode):
+        raise UsageError("cannot be read: it is not a plain file", where=file, remedy="give a text file")
+    with open(os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as opened:
+        content = opened.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise UsageError(f"more than {LARGEST_FILE:,} bytes are too long for a prompt", where=file)
+    return content

@@ -63,11 +63,15 @@ class Gathering:
         self.columns = TensorColumns()
         self.shards: list[Shard] = []
         self.broken: list[Problem] = []
+        self.missing: set[int] = set()
+        """Numbers of the shards that are not there: a problem has a name as it is painted, not as the index has it."""
 
     def add(self, read: ShardRead) -> None:
         """Take in one shard."""
         if read.problem:
             self.broken.append(read.problem)
+            if read.problem.code == "missing":
+                self.missing.add(read.number)
         if read.header is None:
             return
         read.header.add_to(self.columns, read.shard)
@@ -88,13 +92,12 @@ class Gathering:
         )
 
     def _missing(self) -> list[Problem]:
-        missing = {problem.where for problem in self.broken if problem.code == "missing"}
         others = [problem for problem in self.broken if problem.code != "missing"]
         index = self.weights.index
         if index is None:
             return self.broken
         unread = any(problem.severity == "error" for problem in others)
-        present = [shard for shard in index.shards if shard not in missing]
+        present = [shard for number, shard in enumerate(index.shards, 1) if number not in self.missing]
         return [*missing_shards(index, present, None if unread else sum(self.columns.sizes)), *others]
 
     def _compared(self) -> list[Problem]:

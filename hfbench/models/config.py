@@ -33,6 +33,9 @@ EXPERTS = ("num_local_experts", "n_routed_experts", "num_experts", "moe_num_expe
 TEXT_PARTS = ("text_config", "llm_config", "language_config", "thinker_config", "decoder")
 """Where models of several kinds of input keep the facts of their language model."""
 
+DEEPEST = 200
+"""Levels of lists and objects that are kept; the deepest real configurations have fewer than ten."""
+
 _FAULT_CODES: dict[Fault, str] = {
     "bom": "config_bom",
     "encoding": "config_encoding",
@@ -85,7 +88,10 @@ def read_config(folder: Path) -> ModelConfig:
     except JsonError as error:
         code = "config_missing" if (folder / name).is_dir() else _FAULT_CODES.get(error.fault, error.code)
         return ModelConfig(source=name, raw={}, problems=(error.problem(where=name, code=code),))
+    too_deep = _cut_depth(read.value)
     facts = _Facts(name, read.value)
+    if too_deep:
+        facts.tell("error", f"nested too deeply; only {DEEPEST} levels are read", "config_depth")
     for note in read.notes:
         facts.tell("warning", note.found, _NOTE_CODES[note.kind])
     return facts.config(_side_quantization(folder, facts))
@@ -226,6 +232,18 @@ def _side_quantization(folder: Path, facts: _Facts) -> str | None:
         return None
     algorithm = quantization.get("quant_algo") if isinstance(quantization, dict) else None
     return algorithm if isinstance(algorithm, str) else None
+
+
+def _cut_depth(raw: dict[str, Any]) -> bool:
+    """Empty what lies below the deepest level, so that whoever walks the rest may recurse; True when anything did."""
+    level: list[Any] = [raw]
+    for _ in range(DEEPEST):
+        inner = [item for each in level for item in (each.values() if isinstance(each, dict) else each)]
+        level = [item for item in inner if isinstance(item, (dict, list))]
+    full = [each for each in level if each]
+    for each in full:
+        each.clear()
+    return bool(full)
 
 
 def _there(path: Path) -> bool:

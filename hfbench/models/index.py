@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -200,11 +201,20 @@ def _refusal(file: str, index: str) -> Problem | None:
     path = PurePosixPath(file)
     if path.is_absolute() or ".." in path.parts or "\\" in file:
         code, found = "index_path_escape", f"weight_map leads outside the model's folder: {quoted(file)}"
-    elif not path.parts or "\0" in file:
+    elif not path.parts or "\0" in file or not _encodable(file):
         code, found = "index_bad", f"weight_map gives {quoted(file)} in place of a file name"
     else:
         return None
     return Problem(severity="error", where=index, found=found, remedy="do not load this model", code=code)
+
+
+def _encodable(file: str) -> bool:
+    """False for a name with a lone surrogate, which no file can have."""
+    try:
+        os.fsencode(file)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _total(metadata: object, key: str, name: str, problems: list[Problem]) -> int | None:

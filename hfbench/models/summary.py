@@ -15,6 +15,7 @@ from hfbench.models.files import ModelFile, list_files
 from hfbench.models.problem import Problem, listed
 from hfbench.models.reference import Location, NotFound, resolve
 from hfbench.models.tokenizer import read_tokenizer
+from hfbench.text import printable
 
 BIGGEST = 10
 
@@ -103,6 +104,10 @@ def _problems(
     """Each once, errors first: a broken link is seen by the listing and again by whoever wanted the file."""
     told = [*config.problems, *checkpoint.problems, *tokenizer.problems]
     known = {problem.where for problem in told}
-    told += [each.as_problem() for each in files if each.problem and each.kind != "other" and each.name not in known]
+    told += [
+        each.as_problem()
+        for each in files
+        if each.problem and each.kind != "other" and printable(each.name) not in known
+    ]
     order = {"error": 0, "warning": 1, "info": 2}
     return tuple(sorted(dict.fromkeys(told), key=lambda problem: order[problem.severity]))

@@ -12,7 +12,7 @@ from hfbench.actions.base import Spec
 from hfbench.scripts.arguments import RequestBuilder, find_action, known_arguments, timeout_of
 from hfbench.scripts.errors import Code, Problems, ScriptError
 from hfbench.scripts.expand import expand
-from hfbench.scripts.expectation import BadExpectation, Expectation, parse_expectation
+from hfbench.scripts.expectation import EXAMPLE, BadExpectation, Expectation, mismatch, parse_expectation
 from hfbench.scripts.lookup import NotThere, check_path
 from hfbench.scripts.parse import Script, Step, parse, scalars_of
 from hfbench.scripts.plan import Cell, Plan, PlannedStep, label_of
@@ -116,14 +116,18 @@ class _CheckedStep:
             self.problems.add(error.code, scalar.span, error.message, error.hint)
             return None
         first, *rest = expectation.path
+        declared = None
         try:
             if self._is_saved(first) and rest:
-                check_path(self.saved[first].result, rest, within=first)
+                declared = check_path(self.saved[first].result, rest, within=first)
             elif self.spec is not None:
-                check_path(self.spec.result, expectation.path)
+                declared = check_path(self.spec.result, expectation.path)
         except NotThere as error:
             whole = f"{first!r} is a whole result; name one of its fields"
             self._complain_of_path(scalar, first, whole if self._is_saved(first) and not rest else str(error))
+            return None
+        if wrong := mismatch(declared, expectation):
+            self.problems.add(Code.BAD_EXPECTATION, scalar.span, wrong, EXAMPLE)
             return None
         return expectation
 

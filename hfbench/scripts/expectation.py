@@ -85,6 +85,19 @@ def parse_expectation(text: str, line: int) -> Expectation:
     return Expectation(text=text, line=line, path=path, op=op, wanted=wanted, unit=unit)
 
 
+def mismatch(declared: Any, expectation: Expectation) -> str:
+    """Why values of a declared type can never be compared with what is wanted; empty when they can or nobody knows.
+
+    A number that JSON cannot write is its name, so that a text may stand for a number with a fraction.
+    """
+    kinds = {int: "a number", float: "a number", bool: "true or false", str: "a text"}
+    wanted = expectation.wanted
+    have, want = kinds.get(declared), kinds.get(type(wanted))
+    if have is None or want is None or have == want or (declared is float and isinstance(wanted, str)):
+        return ""
+    return f"{'.'.join(expectation.path)} is {have} and cannot be compared with {want}"
+
+
 def judge(expectation: Expectation, found: Found) -> Verdict:
     """Compare what was found with what is wanted."""
     actual, wanted = found.value, expectation.wanted

@@ -58,24 +58,28 @@ def look_up(result: Mapping[str, Any], path: Sequence[str], *, within: str = "")
     return Found(value=current, unit=_unit(current, path[-1], unit), path=walked)
 
 
-def check_path(result: Any, path: Sequence[str], *, within: str = "") -> None:
-    """Follow a path through the declared classes as far as they tell; NotThere when no result can have it."""
+def check_path(result: Any, path: Sequence[str], *, within: str = "") -> Any:
+    """The type a path leads to through the declared classes, None where they do not tell.
+
+    NotThere when no result can have the path.
+    """
     current, walked = result, within
     for depth, key in enumerate(path):
         fields = _fields(current)
         if fields is None:
-            return
+            return None
         inner = _fields(fields.get("metrics")) if depth == 0 else None
         if depth == 0 and key in DERIVED and key not in fields and hasattr(current, key):
-            return
+            return None
         if depth == 0 and key not in fields and "metrics" in fields:
             if inner is None:
-                return
+                return None
             fields = {**inner, **fields}
         if key not in fields:
             raise NotThere(_absent(key, walked, tuple(fields)))
         current = fields[key]
         walked = f"{walked}.{key}" if walked else key
+    return current
 
 
 def _object(value: Any) -> Mapping[str, Any]:

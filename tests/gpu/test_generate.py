@@ -191,7 +191,7 @@ def test_a_prompt_beyond_the_context_is_refused_before_the_weights_are_read(tiny
 def test_a_text_beyond_the_context_is_refused_before_the_weights_are_read(demo_model: Path, tmp_path: Path) -> None:
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
         (tmp_path / name).write_bytes((demo_model / name).read_bytes())
-    save_file({"model.norm.weight": torch.zeros(1)}, tmp_path / "model.safetensors")
+    save_file({f"weight.{number}": torch.zeros(40_000) for number in range(32)}, tmp_path / "model.safetensors")
     message = refused(tmp_path, UsageError, prompt_text="word " * 9000)
     assert "exceed the context of 8192" in message
 
@@ -233,6 +233,19 @@ print(json.dumps({"seen": seen, "error": error, "torch": "torch" in sys.modules}
 """
 
 
+def index_outside(model: Path) -> None:
+    """Weights that are whole, in a folder beside the model's."""
+    (model.parent / "ok").mkdir()
+    weights = (model / "model.safetensors").rename(model.parent / "ok" / "model.safetensors")
+    names = dict.fromkeys(load_file(weights), "../ok/model.safetensors")
+    (model / "model.safetensors.index.json").write_text(json.dumps({"weight_map": names}))
+
+
+def link_outside(model: Path) -> None:
+    weights = (model / "model.safetensors").rename(model.parent / "elsewhere.safetensors")
+    (model / "model.safetensors").symlink_to(weights)
+
+
 def in_a_fresh_process(model: Path) -> Any:
     done = subprocess.run([sys.executable, "-c", PROBE, str(model)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -245,8 +258,13 @@ def in_a_fresh_process(model: Path) -> Any:
         (lambda model: (model / "model.safetensors").write_bytes(b"\xff" * 40), "", "model.safetensors"),
         (lambda model: (model / "model.safetensors").unlink(), "the folder holds no weights", ""),
         (lambda model: (model / "config.json").write_text("{"), "", "config.json"),
+        (index_outside, "weight_map leads outside the model's folder", "model.safetensors.index.json"),
+        (link_outside, "outside the model's folder; it is not followed", "model.safetensors"),
+        (lambda model: edit(model / "config.json", vocab_size=10**12), "vocab_size cannot be right", "config.json"),
+        (lambda model: edit(model / "config.json", num_hidden_layers=10**9), "num_hidden_layers", "config.json"),
+        (lambda model: edit(model / "config.json", intermediate_size=10**9), "intermediate_size", "config.json"),
     ],
-    ids=["header", "no weights", "config"],
+    ids=["header", "no weights", "config", "index outside", "link outside", "vocabulary", "layers", "intermediate"],
 )
 def test_broken_files_are_told_before_torch_is_loaded(
     tiny_copy: Path, damage: Callable[[Path], object], found: str, where: str

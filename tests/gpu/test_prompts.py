@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import random
 from pathlib import Path
 
 import pytest
 
 from hfbench.errors import HfbenchError, UsageError
-from hfbench.gpu.prompts import random_prompts, read_prompt
+from hfbench.gpu.prompts import LARGEST_FILE, random_prompts, read_prompt
 
 
 def rows(seed: int = 0, batch: int = 3) -> list[list[int]]:
@@ -56,3 +58,23 @@ def test_a_folder_and_two_prompts_are_refused(tmp_path: Path) -> None:
         read_prompt("", tmp_path)
     with pytest.raises(UsageError, match="exclude each other"):
         read_prompt("text", tmp_path / "p.txt")
+
+
+def test_a_huge_vocabulary_costs_nothing_and_ids_are_those_of_a_choice_among_all() -> None:
+    [row] = random_prompts(vocabulary=10**12, special={0, 10**12, -1}, length=4, batch=1, seed=0)
+    assert all(0 < token < 10**12 for token in row)
+    source, ordinary = random.Random(7), [token for token in range(50) if token not in {0, 9, 10, 49}]
+    drawn = random_prompts(vocabulary=50, special={49, 10, 9, 0}, length=200, batch=1, seed=7)
+    assert drawn == [[source.choice(ordinary) for _ in range(200)]]
+
+
+@pytest.mark.timeout(20)
+def test_a_prompt_comes_from_a_plain_file_of_bounded_size(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for file in (tmp_path / "fifo", Path("/dev/zero"), Path("nul\0")):
+        with pytest.raises(UsageError, match="cannot be read"):
+            read_prompt("", file)
+    with open(tmp_path / "big", "wb") as big:
+        big.truncate(LARGEST_FILE + 1)
+    with pytest.raises(UsageError, match="too long for a prompt"):
+        read_prompt("", tmp_path / "big")

@@ -115,3 +115,20 @@ def test_consolidated_weights_are_opened_when_alone(single: Path) -> None:
     (single / "model.safetensors").rename(single / "consolidated.safetensors")
     checkpoint = open_checkpoint(single)
     assert (checkpoint.format, checkpoint.weight_bytes) == ("consolidated", 672)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("b\n.safetensors", "shard_missing"),
+        ("b\x1b.safetensors", "shard_missing"),
+        ("./b.safetensors", "shard_missing"),
+        ("\ud800.safetensors", "index_bad"),
+    ],
+)
+def test_a_shard_of_an_odd_name_that_is_not_there_is_an_error(
+    sharded: Path, edit_json: Callable[..., None], name: str, code: str
+) -> None:
+    edit_json(sharded / SAFETENSORS_INDEX, weight_map={"a": SHARDS[0], "b": name})
+    errors = {problem.code for problem in open_checkpoint(sharded).problems if problem.severity == "error"}
+    assert code in errors

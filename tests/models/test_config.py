@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hfbench.codec import encode
 from hfbench.models.config import EXPERTS, HEADS, HIDDEN, LAYERS, VOCAB, read_config
 
 
@@ -138,3 +139,19 @@ def test_no_value_of_any_type_raises(tmp_path_factory: pytest.TempPathFactory, c
     for fact in (config.layers, config.hidden, config.heads, config.vocab, config.experts):
         assert fact is None or (type(fact) is int and fact >= 0)
     assert config.tied in (None, True, False)
+
+
+@pytest.mark.parametrize("levels", [201, 600, 900])
+def test_what_is_nested_too_deeply_is_told_and_the_rest_is_read(tmp_path: Path, levels: int) -> None:
+    (tmp_path / "config.json").write_text(f'{{"num_hidden_layers": 3, "x": {"[" * levels}1{"]" * levels}}}')
+    config = read_config(tmp_path)
+    assert [problem.code for problem in config.problems] == ["config_depth"]
+    assert config.layers == 3
+    assert json.dumps(encode(config)).count("[[") > 90
+
+
+def test_what_is_nested_as_deeply_as_may_be_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(f'{{"x": {"[" * 199}1{"]" * 199}}}')
+    config = read_config(tmp_path)
+    assert config.problems == ()
+    assert "1" in json.dumps(encode(config.raw))

@@ -175,3 +175,22 @@ def test_secret_arguments_are_starred_out_of_what_is_shown(checked: CheckText) -
 def test_no_action_declares_an_argument_that_scripts_reserve() -> None:
     for spec in actions().values():
         assert not set(RESERVED) & {param.name for param in spec.params}, spec.name
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("batch == true", "batch is a number and cannot be compared with true or false"),
+        ("stable == 1", "stable is true or false and cannot be compared with a number"),
+        ("model < 3", "model is a text and cannot be compared with a number"),
+        ("tpot.n == many", "tpot.n is a number and cannot be compared with a text"),
+    ],
+)
+def test_a_comparison_that_can_never_hold_is_found_before_the_run(text: str, told: str, checked: CheckText) -> None:
+    [error] = checked(f"hfbench: 1\nsteps:\n  - sample.measure: {{model: m}}\n    expect: {text}\n").errors
+    assert (error.code, error.message) == ("bad-expectation", told)
+
+
+@pytest.mark.parametrize("text", ["note == true", "tpot.p99 == nan", "extra.a == true", "note == null", "batch == 1.0"])
+def test_a_comparison_of_which_the_declaration_says_nothing_is_left_to_the_run(text: str, checked: CheckText) -> None:
+    planned(checked(f"hfbench: 1\nsteps:\n  - sample.measure: {{model: m}}\n    expect: {text}\n"))
