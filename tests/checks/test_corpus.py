@@ -123,7 +123,10 @@ for case in json.load(sys.stdin):
     cache = case["cache_dir"] and Path(case["cache_dir"])
     report = check(case["target"], cache_dir=cache, options=Options(**case["options"]))
     seconds = time.monotonic() - begun
-    peaks = [resource.getrusage(who).ru_maxrss * 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    # Its own ru_maxrss would begin with the size of the tests' process, of which this one was forked.
+    status = Path("/proc/self/status").read_text()
+    own = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
+    peaks = [own * 1024, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024]
     found = [[each.id, each.severity, each.message] for each in report.findings]
     print(json.dumps([case["id"], report.verdict, found, seconds, peaks]), flush=True)
 """

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.binding import Binding
 from textual.message import Message
 from textual.pilot import Pilot
 from textual.widget import Widget
@@ -17,6 +18,8 @@ from hfbench.widgets.glyphs import glyphs
 
 class Bench(App[None]):
     """Shows the widgets given and keeps every message they post."""
+
+    BINDINGS = [Binding("question_mark", "help", "help", show=False), Binding("q", "quit", "quit", show=False)]
 
     def __init__(self, *shown: Widget, theme: str = DEFAULT_THEME, ascii: bool = False) -> None:
         super().__init__()

@@ -84,7 +84,7 @@ async def test_the_filter_bar_opens_tells_each_key_and_gives_the_focus_back(stag
     bar, table = FilterBar(), small_table("a", "b")
     async with stage(bar, table) as pilot:
         assert not bar.display
-        table.focus()
+        pilot.app.screen.set_focus(table)
         bar.open()
         await pilot.press("m", "l", "p")
         await pilot.pause()
