@@ -83,7 +83,7 @@ def _list(given: argparse.Namespace) -> int:
     if given.json:
         print(json.dumps([{**encode(row), "seconds": row.seconds(time.time())} for row in rows]))
     elif not rows:
-        print(f"no jobs yet in {jobs_root()}; hfbench bench generate MODEL starts one")
+        print(f"no jobs yet in {printable(str(jobs_root()))}; hfbench bench generate MODEL starts one")
     else:
         print("\n".join(table(rows, time.time(), max(WIDTH, get_terminal_size().columns))))
     return Exit.OK

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import fcntl
 import json
+import math
 import os
 import re
 import secrets
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hfbench.errors import HfbenchError, UsageError
+from hfbench.jobs.files import open_regular, read_regular
 
 ID = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[a-z0-9_.]+-[0-9a-f]{6}")
 REQUEST_VERSION = 1
@@ -84,12 +86,26 @@ class JobDirectory:
     def grace(self) -> float:
         """Seconds this job is given to stop when it is asked to."""
         asked = self.request.get("grace")
-        return float(asked) if isinstance(asked, (int, float)) and asked >= 0 else GRACE
+        return number if (number := _finite(asked)) is not None and number >= 0 else GRACE
+
+    @property
+    def created(self) -> float:
+        """When the job was asked for, in seconds since the epoch: by its request, else its name, else its folder."""
+        if (told := _finite(self.request.get("created"))) is not None:
+            return told
+        try:
+            return time.mktime(time.strptime(self.id[:19], "%Y-%m-%dT%H-%M-%S"))
+        except (ValueError, OverflowError):
+            pass  # a name in the right shape may still hold a 40th of May
+        try:
+            return self.path.stat().st_mtime
+        except OSError:
+            return time.time()
 
     def read(self, name: str) -> dict[str, Any] | None:
         """A JSON file of the job; None when it is absent or not (yet) whole."""
         try:
-            data = json.loads((self.path / name).read_bytes())
+            data = json.loads(read_regular(self.path / name))
         except (OSError, ValueError, RecursionError):
             return None
         return data if isinstance(data, dict) else None
@@ -101,7 +117,7 @@ class JobDirectory:
     def alive(self) -> bool:
         """True while a worker holds the lock."""
         try:
-            fd = os.open(self.lock, os.O_RDONLY | os.O_CLOEXEC)
+            fd = open_regular(self.lock)
         except OSError:
             return False
         try:
@@ -142,7 +158,7 @@ def create(root: Path, action: str, request: dict[str, Any]) -> tuple[JobDirecto
 def find_job(root: Path, wanted: str) -> JobDirectory:
     """The job with that id, or whose id or short id begins or ends with it; NoSuchJob when none or several do."""
     exact = JobDirectory(root / wanted)
-    if ID.fullmatch(wanted) and exact.path.is_dir():
+    if ID.fullmatch(wanted) and exact.path.is_dir() and not exact.path.is_symlink():
         return exact
     if not wanted or "/" in wanted:
         raise NoSuchJob(f"{wanted!r} is not a job id", remedy="hfbench jobs list shows them")
@@ -152,6 +168,7 @@ def find_job(root: Path, wanted: str) -> JobDirectory:
         return _latest(root, ids)
     matches = [each for each in job_ids(root) if _may_mean(wanted, each)]
     if not matches:
+        _refuse_pretenders(root, wanted)
         raise NoSuchJob(f"no job matches {wanted!r}", where=root, remedy="hfbench jobs list shows their ids")
     if len(matches) > 1:
         told = ", ".join(each.rpartition("-")[2] for each in matches[-SHOWN:])
@@ -161,14 +178,28 @@ def find_job(root: Path, wanted: str) -> JobDirectory:
 
 
 def job_ids(root: Path) -> list[str]:
-    """Ids of all jobs below a root, oldest first; an absent root holds none."""
+    """Ids of all jobs below a root, oldest first; an absent root holds none. A link or a file is no job."""
+    return _named_as_jobs(root, folders=True)
+
+
+def _named_as_jobs(root: Path, *, folders: bool) -> list[str]:
+    """Names that are job ids, of folders or of all that is none."""
     try:
         with os.scandir(root) as entries:
-            return sorted(entry.name for entry in entries if ID.fullmatch(entry.name))
+            named = [entry for entry in entries if ID.fullmatch(entry.name)]
+            return sorted(entry.name for entry in named if entry.is_dir(follow_symlinks=False) is folders)
     except FileNotFoundError:
         return []
     except OSError as error:
         raise JobsFolderError(f"the jobs folder cannot be read: {error.strerror}", where=root) from error
+
+
+def _refuse_pretenders(root: Path, wanted: str) -> None:
+    """NoSuchJob that says why what has the name of a job is none."""
+    for name in _named_as_jobs(root, folders=False):
+        if _may_mean(wanted, name):
+            what = "it is a link" if (root / name).is_symlink() else "it is not a folder"
+            raise NoSuchJob(f"{name} is no job: {what}", where=root, remedy="remove it by hand")
 
 
 def _may_mean(wanted: str, job_id: str) -> bool:
@@ -182,8 +213,17 @@ def _latest(root: Path, ids: list[str]) -> JobDirectory:
     second = ids[-1][:19]
     return max(
         (JobDirectory(root / each) for each in ids if each.startswith(second)),
-        key=lambda job: float(job.request.get("created") or 0.0),
+        key=lambda job: job.created,
     )
+
+
+def _finite(value: object) -> float | None:
+    """A number of a JSON file as a float; None for what is none, or has no place in one."""
+    try:
+        number = float(value) if isinstance(value, (int, float)) else math.nan
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def take_lock(path: Path, *, patience: float = 0.0) -> int | None:
@@ -192,7 +232,7 @@ def take_lock(path: Path, *, patience: float = 0.0) -> int | None:
     Readers hold it for a moment while they look: `patience` is the seconds to try again. OSError when the
     disk knows no locks.
     """
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
     end = time.monotonic() + patience
     try:
         while not try_lock(fd, fcntl.LOCK_EX):

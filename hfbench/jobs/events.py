@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,11 @@ from typing import Any, ClassVar
 from hfbench.codec import decode, encode
 
 SCHEMA_VERSION = 1
+NUMBER, PLAIN = rb"(-?(?:0|[1-9]\d{0,17})(?:\.\d+)?(?:e[+-]?\d+)?)", rb'"([ !#-\[\]-~]*)"'
+USUAL_METRIC = re.compile(
+    rb'\{"v":\d{1,9},"kind":"metric","at":%b,"name":%b,"value":%b,"unit":%b\}\n?' % (NUMBER, PLAIN, NUMBER, PLAIN)
+)
+"""A metric as `to_line` writes it: long jobs write hundreds of thousands, which are to be read without a parser."""
 
 KINDS: dict[str, type[Event]] = {}
 
@@ -153,6 +159,9 @@ def to_line(event: Event) -> bytes:
 def from_line(line: bytes) -> Event | None:
     """The event of a line; None for a torn or foreign line, which a reader skips."""
     try:
+        if usual := USUAL_METRIC.fullmatch(line):
+            at, name, value, unit = usual.groups()
+            return Metric(at=float(at), name=name.decode(), value=float(value), unit=unit.decode())
         data = json.loads(line)
         kind = KINDS.get(data["kind"])
         if kind is None:

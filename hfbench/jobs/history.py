@@ -11,7 +11,7 @@ from typing import Any
 from hfbench.jobs.directory import JobDirectory, job_ids
 from hfbench.jobs.snapshot import JobSnapshot, State, read_job
 
-SCHEMA = 2
+SCHEMA = 3
 COLUMNS = "id, action, label, model, device, state, created, started, ended, headline, note"
 TABLE = f"CREATE TABLE IF NOT EXISTS jobs ({COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
 
@@ -127,7 +127,7 @@ def _new_index(where: str) -> sqlite3.Connection:
 
 def _values(s: JobSnapshot) -> tuple[Any, ...]:
     model = str(s.params.get("model") or "")
-    return (
+    values = (
         s.id,
         s.action,
         s.label,
@@ -140,6 +140,8 @@ def _values(s: JobSnapshot) -> tuple[Any, ...]:
         s.headline(),
         s.found() or (f"waits for {s.waits_for.rpartition('-')[2]}" if s.waits_for else ""),
     )
+    # A lone surrogate, which JSON can write, is no text to a database.
+    return tuple(each.encode("utf-8", "replace").decode() if isinstance(each, str) else each for each in values)
 
 
 def _row(values: tuple[Any, ...]) -> JobRow:

@@ -8,11 +8,13 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hfbench.jobs.directory import naming_the_folder, try_lock
+from hfbench.jobs.files import open_regular
 
 LOCKS = "the folder of device locks"
 POLL = 0.1
@@ -29,7 +31,7 @@ def lease_file(root: Path, device: str) -> Path:
 def holder(root: Path, device: str) -> str:
     """The job that holds a device now, or an empty string; a holder that left no name is `another process`."""
     try:
-        fd = os.open(lease_file(root, device), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        fd = open_regular(lease_file(root, device))
     except OSError:
         return ""
     try:
@@ -44,21 +46,73 @@ def holder(root: Path, device: str) -> str:
 def hold(root: Path, device: str, job_id: str, waiting: Callable[[str], None]) -> Iterator[None]:
     """Hold a device for the length of a `with` block; `waiting(holder)` is called whenever the holder changes.
 
-    The lock dies with the process, so that a killed job never blocks the next one.
+    Who came first gets it first. Lock and ticket die with the process: a killed job never blocks the next one.
     """
     fd = _open(root, device)
     try:
         told = None
-        while not _locked(fd, root):
-            now = _named(fd)
-            if now != told:
-                waiting(now)
-                told = now
-            time.sleep(POLL)
+        with _in_line(lease_file(root, device)) as first:
+            while not first() or not _locked(fd, root):
+                now = _named(fd)
+                if now != told:
+                    waiting(now)
+                    told = now
+                time.sleep(POLL)
         _sign(fd, job_id)
         yield
     finally:
         os.close(fd)
+
+
+@contextlib.contextmanager
+def _in_line(lease: Path) -> Iterator[Callable[[], bool]]:
+    """Stand in line for a lease: the block is given a function that tells whether nobody alive came earlier.
+
+    A ticket is a file beside the lease, named by the time and locked by whoever waits. Where none can be made
+    there is no line, and the quickest wins.
+    """
+    ticket = lease.with_name(f".{lease.name}.{time.time_ns():020d}-{secrets.token_hex(4)}")
+    unseen = ticket.with_name(f"{ticket.name}.new")  # seen only once it is locked: else it would pass for a dead one
+    fd = -1
+    try:
+        with contextlib.suppress(OSError):
+            fd = os.open(unseen, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            try_lock(fd, fcntl.LOCK_EX)
+            unseen.rename(ticket)
+        yield lambda: not any(map(_waits, _earlier(ticket, lease.name)))
+    finally:
+        if fd >= 0:
+            for each in (unseen, ticket):
+                with contextlib.suppress(OSError):
+                    each.unlink()
+            os.close(fd)
+
+
+def _earlier(ticket: Path, lease: str) -> list[Path]:
+    """The tickets for a lease that were drawn before this one."""
+    pattern = re.compile(re.escape(f".{lease}.") + r"\d{20}-[0-9a-f]{8}")
+    try:
+        names = os.listdir(ticket.parent)
+    except OSError:
+        return []
+    return [ticket.with_name(name) for name in sorted(names) if name < ticket.name and pattern.fullmatch(name)]
+
+
+def _waits(ticket: Path) -> bool:
+    """Whether the process that drew a ticket still waits; the ticket of a dead one is swept away."""
+    try:
+        fd = open_regular(ticket)
+    except OSError:
+        return False
+    try:
+        if not try_lock(fd, fcntl.LOCK_SH):
+            return True
+        ticket.unlink()
+    except OSError:
+        pass  # another user's, or already gone: dead all the same
+    finally:
+        os.close(fd)
+    return False
 
 
 def _open(root: Path, device: str) -> int:
@@ -71,7 +125,7 @@ def _open(root: Path, device: str) -> int:
                 root.chmod(0o1777)
         for flags in (os.O_RDWR, os.O_RDONLY, os.O_RDWR | os.O_CREAT):
             try:
-                fd = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+                fd = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
             except (FileNotFoundError, PermissionError):
                 if flags & os.O_CREAT:
                     raise

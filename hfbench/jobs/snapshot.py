@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -143,13 +142,14 @@ class Follower:
         self.job = job
         self._tail = EventTail(job)
         request = job.request
-        params, created = request.get("params"), request.get("created")
+        params = request.get("params")
         self._snapshot = JobSnapshot(
             id=job.id,
             action=str(request.get("action", "?")),
             params=params if isinstance(params, dict) else {},
             label=str(request.get("label") or ""),
-            created=float(created) if isinstance(created, (int, float)) and math.isfinite(created) else 0.0,
+            created=job.created,
+            reason="" if request else "request.json is damaged",
         )
         self._values: dict[str, list[float]] = {}
 
@@ -164,7 +164,7 @@ class Follower:
         if not snapshot.state.over and snapshot.state is not State.CANCELLING and self.job.read("cancel.json"):
             snapshot = replace(snapshot, state=State.CANCELLING)
         if snapshot.state is State.FINISHED:
-            snapshot = replace(snapshot, result=(self.job.read("result.json") or {}).get("result"))
+            snapshot = replace(snapshot, result=_result(self.job))
         elif snapshot.state.over:
             snapshot = replace(snapshot, tail=tuple(log_tail(self.job)))
         self._snapshot = snapshot
@@ -173,12 +173,17 @@ class Follower:
     def fold(self, events: Iterable[Event]) -> JobSnapshot:
         """The snapshot after these further events."""
         snapshot, touched = self._snapshot, dict[str, str]()
+        phases = snapshot.phases  # only reports change it: one new snapshot for all of them
         for event in events:
             if isinstance(event, Metric):
                 self._values.setdefault(event.name, []).append(event.value)
                 touched[event.name] = event.unit
+            elif isinstance(event, Progress):
+                phases = _advance(phases, event)
             else:
                 snapshot = _after(snapshot, event)
+        if phases is not snapshot.phases:
+            snapshot = replace(snapshot, phases=phases)
         if touched:
             series = dict(snapshot.series)
             for name, unit in touched.items():
@@ -197,8 +202,9 @@ class Follower:
             return replace(snapshot, state=State.FINISHED, ended=_mtime(self.job.path / "result.json"))
         if self.job.read("cancel.json"):
             return replace(snapshot, state=State.CANCELLED, ended=_mtime(self.job.events), reason="killed on request")
-        when = _mtime(self.job.events)
-        return replace(snapshot, state=State.DIED, ended=when, reason="the worker is gone and left no word")
+        when = _mtime(self.job.events) if self._tail.offset else snapshot.created
+        reason = snapshot.reason or "the worker is gone and left no word"
+        return replace(snapshot, state=State.DIED, ended=when, reason=reason)
 
 
 def read_job(job: JobDirectory) -> JobSnapshot:
@@ -215,6 +221,11 @@ def plain(snapshot: JobSnapshot) -> dict[str, Any]:
     return data
 
 
+def _result(job: JobDirectory) -> dict[str, Any] | None:
+    result = (job.read("result.json") or {}).get("result")
+    return result if isinstance(result, dict) else None
+
+
 def _mtime(path: Path) -> float:
     try:
         return path.stat().st_mtime
@@ -223,7 +234,7 @@ def _mtime(path: Path) -> float:
 
 
 def _after(snapshot: JobSnapshot, event: Event) -> JobSnapshot:
-    """The snapshot after one event that is not a metric."""
+    """The snapshot after one event that is neither a metric nor a report of progress."""
     match event:
         case Started():
             return replace(snapshot, pid=event.pid, ticks=event.ticks, host=event.host)
@@ -231,8 +242,6 @@ def _after(snapshot: JobSnapshot, event: Event) -> JobSnapshot:
             return replace(snapshot, state=State.QUEUED, device=event.device, waits_for=event.waits_for)
         case Running():
             return replace(snapshot, state=State.RUNNING, started=event.at, device=event.device, waits_for="")
-        case Progress():
-            return replace(snapshot, phases=_advance(snapshot.phases, event))
         case Log():
             return replace(snapshot, logs=(*snapshot.logs, event)[-KEPT_LOGS:])
         case Artifact():

@@ -8,8 +8,11 @@ from pathlib import Path
 
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.events import Event, from_line
+from hfbench.jobs.files import open_regular
 
 CHUNK = 1 << 20
+LONGEST_LINE = 16 << 20
+"""Bytes without an end of line after which they are foreign: no event is that long."""
 
 
 class EventTail:
@@ -23,7 +26,7 @@ class EventTail:
     def read(self) -> Iterator[Event]:
         """The events appended since the last call; none while the file is absent."""
         try:
-            fd = os.open(self.job.events, os.O_RDONLY | os.O_CLOEXEC)
+            fd = open_regular(self.job.events)
         except OSError:
             return
         torn = b""
@@ -37,6 +40,9 @@ class EventTail:
                         yield event
                     elif line:
                         self.skipped += 1
+                if len(torn) > LONGEST_LINE:
+                    self.offset, torn = self.offset + len(torn), b""
+                    self.skipped += 1
         finally:
             os.close(fd)
 
@@ -44,7 +50,7 @@ class EventTail:
 def read_at(path: Path, offset: int) -> bytes:
     """At most CHUNK bytes of a file from there on; none at its end, or while it is absent."""
     try:
-        with path.open("rb") as file:
+        with open(open_regular(path), "rb") as file:
             file.seek(offset)
             return file.read(CHUNK)
     except OSError:
@@ -64,7 +70,7 @@ def has_final_event(job: JobDirectory) -> bool:
 def log_tail(job: JobDirectory, lines: int = 20, most_bytes: int = 64 * 1024) -> list[str]:
     """The last lines of the worker's output, undecodable bytes kept as escapes."""
     try:
-        with job.log.open("rb") as file:
+        with open(open_regular(job.log), "rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - most_bytes))
             data = file.read()

@@ -11,6 +11,9 @@ from hfbench.errors import HfbenchError
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.events import Event, to_line
 
+FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Neither a link is followed nor a pipe waited for: the folder may have been filled by anybody."""
+
 
 class DiskFull(HfbenchError):
     """The job's disk has no room for another event."""
@@ -23,7 +26,7 @@ class EventWriter:
 
     def __init__(self, job: JobDirectory) -> None:
         self.job = job
-        self._fd = os.open(job.events, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._fd = os.open(job.events, FLAGS, 0o644)
 
     def __call__(self, event: Event) -> None:
         """Append one event; DiskFull when there is no room for it, after which a final event still finds some."""

@@ -128,3 +128,24 @@ def test_the_lease_folder_is_shared_unless_a_home_is_set(monkeypatch: pytest.Mon
     monkeypatch.setenv("TMPDIR", "/scratch/job-17")
     assert str(leases_root()) == "/tmp/hfbench-leases"
     assert os.environ["TMPDIR"]
+
+
+def test_who_came_first_gets_the_device_first_and_the_dead_do_not_wait(tmp_path: Path) -> None:
+    order: list[int] = []
+    (tmp_path / ".cpu.00000000000000000001-0123abcd").write_text("")  # the ticket of a killed job
+
+    def wait_for_it(number: int, queued: threading.Event) -> None:
+        with hold(tmp_path, "cpu", f"job {number}", lambda _: queued.set()):
+            order.append(number)
+
+    threads = []
+    with hold(tmp_path, "cpu", "first", print):
+        for number in range(6):
+            queued = threading.Event()
+            threads.append(threading.Thread(target=wait_for_it, args=(number, queued)))
+            threads[-1].start()
+            assert queued.wait(20)
+    for thread in threads:
+        thread.join(20)
+    assert order == [0, 1, 2, 3, 4, 5]
+    assert [each.name for each in tmp_path.iterdir()] == ["cpu"]

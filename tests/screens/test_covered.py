@@ -79,3 +79,14 @@ def test_all_screens_are_loaded_beside_the_first_frame(tmp_path: Path) -> None:
     )
     told = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert {"hfbench.screens.model", "hfbench.screens.job", "hfbench.screens.launch"} <= set(told.stdout.split())
+
+
+async def test_leaving_right_after_a_screen_was_closed_ends_without_a_complaint(bench: Any, until: Any) -> None:
+    for _ in range(5):
+        async with bench(watch=True).run_test() as pilot:
+            await pilot.press("2")
+            await until(pilot, lambda: isinstance(pilot.app.screen, JobsScreen) and pilot.app.screen.is_mounted)
+            pilot.app.open_form("demo")
+            await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen))
+            pilot.app.pop_screen()
+            pilot.app.exit()
