@@ -199,9 +199,7 @@ class JobScreen(BenchScreen):
     def _show(self, lines: tuple[str, ...] | list[str]) -> None:
         view = self.query_one(LogView)
         if view.tail(len(lines) + 1) != list(lines):
-            view.show(lines)
-            if self.pane != "output" and self.pane != "log":
-                view.action_first()
+            view.show(lines, from_top=self.pane not in ("output", "log"))
 
     @work(thread=True, exclusive=True, group="pane", exit_on_error=False)
     def read_pane(self, pane: str) -> None:

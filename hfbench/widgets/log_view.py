@@ -47,12 +47,17 @@ class LogView(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id)
         self.empty = empty
         self.follow = True
+        self._from_top = False
         self._lines: deque[str] = deque(maxlen=limit)
 
-    def show(self, lines: Iterable[str]) -> None:
-        """Show these lines instead."""
+    def show(self, lines: Iterable[str], *, from_top: bool = False) -> None:
+        """Show these lines instead; `from_top` begins with the first and stays there, whatever the size becomes."""
         self._lines.clear()
+        self._from_top = from_top
+        self.follow = not from_top
         self.extend(lines)
+        if from_top:
+            self.scroll_to(y=0, animate=False, force=True)
 
     def extend(self, lines: Iterable[str]) -> None:
         """Add lines at the end; the oldest beyond the limit are let go."""
@@ -101,7 +106,7 @@ class LogView(ScrollView, can_focus=True, inherit_bindings=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follow again once the end is in view, however it was reached."""
         super().watch_scroll_y(old_value, new_value)
-        self.follow = round(new_value) + self.size.height >= len(self._lines)
+        self.follow = not self._from_top and round(new_value) + self.size.height >= len(self._lines)
 
     def render_line(self, y: int) -> Strip:
         """Textual's line interface."""

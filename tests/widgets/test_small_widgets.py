@@ -339,3 +339,13 @@ async def test_a_copy_that_fails_everywhere_is_a_sentence(tmp_path: Path, monkey
     app: App[None] = App()
     async with app.run_test():
         assert (await copy_text(app, "abc")).startswith("could not copy: ")
+
+
+async def test_a_text_shown_from_its_top_stays_there_when_the_view_shrinks(stage) -> None:
+    log = LogView()
+    async with stage(log, size=(80, 24)) as pilot:
+        log.show([f"line {number}" for number in range(23)], from_top=True)
+        await pilot.pause()
+        await pilot.resize_terminal(80, 12)
+        await pilot.pause()
+        assert "line 0" in pilot.app.picture()[0]
