@@ -87,6 +87,6 @@ async def test_leaving_right_after_a_screen_was_closed_ends_without_a_complaint(
             await pilot.press("2")
             await until(pilot, lambda: isinstance(pilot.app.screen, JobsScreen) and pilot.app.screen.is_mounted)
             pilot.app.open_form("demo")
-            await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen))
+            await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and pilot.app.screen.is_mounted)
             pilot.app.pop_screen()
             pilot.app.exit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
 import tempfile
@@ -52,6 +53,8 @@ class NoCards:
 def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder whose name is the same each time, a stopped clock, and a machine that is always the same."""
     folder = Path(tempfile.gettempdir()) / "hfbench-pictures"
+    lock = (folder.parent / "hfbench-pictures.lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)  # another run of the tests may be taking pictures in the same place
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     monkeypatch.setenv("HFBENCH_HOME", str(folder / "home"))
@@ -63,6 +66,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(telemetry, "Sampler", NoCards)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+    lock.close()
 
 
 @pytest.fixture
