@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
+from hfbench.screens.messages import Trouble
 from hfbench.widgets.breadcrumb import Breadcrumb
 from hfbench.widgets.clipboard import copy_text
 from hfbench.widgets.filter_bar import FilterBar
@@ -110,6 +111,10 @@ class BenchScreen(Screen[None]):
         if small:
             need = f"hfbench needs {LEAST_COLUMNS}x{LEAST_ROWS}, and is made for 80x24 or more"
             self.query_one("#small", Static).update(f"this terminal is {width}x{height}: {need}")
+
+    @on(Trouble)
+    def _trouble(self, message: Trouble) -> None:
+        self.bench.complain(message.error)
 
     def machine_changed(self) -> None:
         """The watchers saw something: screens that show GPUs or jobs repaint them too."""

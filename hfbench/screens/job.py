@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Static
-from textual.worker import get_current_worker
 
 from hfbench.actions.params import command_line
 from hfbench.actions.registry import actions
-from hfbench.errors import HfbenchError
 from hfbench.jobs.cancel import cancel
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.follow import snapshots
 from hfbench.jobs.snapshot import JobSnapshot
 from hfbench.jobs.tail import log_tail
+from hfbench.screens.background import Background, Stopped
 from hfbench.screens.base import BenchScreen
 from hfbench.screens.confirm import Confirm
 from hfbench.screens.job_text import JobText, environment_lines, job_text, request_lines, status
-from hfbench.screens.messages import Latest
+from hfbench.screens.messages import Latest, Trouble
 from hfbench.text import printable
 from hfbench.widgets.help import Help
 from hfbench.widgets.log_view import LogView
@@ -90,6 +91,7 @@ class JobScreen(BenchScreen):
         super().__init__()
         self.job = job
         self.text: JobText | None = None
+        self._following, self._reading, self._stopping = (Background(self, Trouble) for _ in range(3))
         self._painted: tuple[str, ...] = ()
 
     def trail(self) -> tuple[str, ...]:
@@ -119,7 +121,7 @@ class JobScreen(BenchScreen):
     def on_mount(self) -> None:
         """Begin to follow."""
         self.set_focus(self.query_one(LogView))
-        self.follow()
+        self._following.start(self.follow)
         self.set_interval(1.0, self._tick)
 
     def machine_changed(self) -> None:
@@ -127,14 +129,16 @@ class JobScreen(BenchScreen):
         super().machine_changed()
         self.watch_snapshot()
 
-    @work(thread=True, exclusive=True, group="follow", exit_on_error=False)
-    def follow(self) -> None:
+    def on_unmount(self) -> None:
+        """Nobody looks any more."""
+        self._following.stop()
+        self._reading.stop()
+
+    def follow(self, stopped: Stopped, post: Callable[[Message], None]) -> None:
         """Read the job until it is over or the page is left."""
-        worker = get_current_worker()
-        for snapshot in snapshots(self.job, stop=lambda: worker.is_cancelled):
-            if not worker.is_cancelled:
-                self.post_message(SnapshotRead(snapshot, job_text(snapshot)))
-                time.sleep(0 if snapshot.state.over else PACE)
+        for snapshot in snapshots(self.job, stop=stopped):
+            post(SnapshotRead(snapshot, job_text(snapshot)))
+            time.sleep(0 if snapshot.state.over else PACE)
 
     @on(SnapshotRead)
     def _read(self, message: SnapshotRead) -> None:
@@ -194,21 +198,19 @@ class JobScreen(BenchScreen):
         elif self.pane == "request":
             self._show(request_lines(self.snapshot, str(self.job.path)))
         elif self.pane:
-            self.read_pane(self.pane)
+            pane = self.pane
+            self._reading.start(lambda stopped, post: post(PaneRead(pane, self.pane_lines(pane))))
 
     def _show(self, lines: tuple[str, ...] | list[str]) -> None:
         view = self.query_one(LogView)
         if view.tail(len(lines) + 1) != list(lines):
             view.show(lines, from_top=self.pane not in ("output", "log"))
 
-    @work(thread=True, exclusive=True, group="pane", exit_on_error=False)
-    def read_pane(self, pane: str) -> None:
-        """Read a file of the job for a pane."""
+    def pane_lines(self, pane: str) -> list[str]:
+        """The lines of a pane that shows a file of the job."""
         if pane == "output":
-            lines = [printable(line) for line in log_tail(self.job, lines=2000)]
-        else:
-            lines = environment_lines(self.job.read("environment.json"))
-        self.post_message(PaneRead(pane, lines))
+            return [printable(line) for line in log_tail(self.job, lines=2000)]
+        return environment_lines(self.job.read("environment.json"))
 
     def _tick(self) -> None:
         if self.in_front and self.snapshot and not self.snapshot.state.over:
@@ -233,15 +235,11 @@ class JobScreen(BenchScreen):
         if self.snapshot is None or self.snapshot.state.over:
             self.notify("the job is over: there is nothing to cancel")
         elif await self.app.push_screen_wait(Confirm(f"cancel job {self.job.short_id}?")):
-            self.stop_job()
+            self._stopping.start(self.stop_job)
 
-    @work(thread=True, exit_on_error=False)
-    def stop_job(self) -> None:
+    def stop_job(self, stopped: Stopped, post: Callable[[Message], None]) -> None:
         """Stop it; the follower sees how it ends."""
-        try:
-            cancel(self.job)
-        except HfbenchError as error:
-            self.app.call_from_thread(self.bench.complain, error)
+        cancel(self.job)
 
     def action_rerun(self) -> None:
         """The form, filled as this job was."""

@@ -9,15 +9,17 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.message import Message
 
-from hfbench.errors import HfbenchError
 from hfbench.jobs.cancel import cancel, remove
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.history import JobRow
 from hfbench.jobs.snapshot import State
 from hfbench.paths import jobs_root
+from hfbench.screens.background import Background, Stopped
 from hfbench.screens.base import BenchScreen
 from hfbench.screens.confirm import Confirm
+from hfbench.screens.messages import Trouble
 from hfbench.text import printable
 from hfbench.units import show_ago, show_elapsed
 from hfbench.widgets.filter_bar import FilterBar
@@ -131,14 +133,15 @@ class JobsScreen(BenchScreen):
         if await self.app.push_screen_wait(Confirm(f"{verb} job {job.short_id}?")):
             self._do(deed, job)
 
-    @work(thread=True, exit_on_error=False)
     def _do(self, deed: Callable[[JobDirectory], object], job: JobDirectory) -> None:
-        try:
-            deed(job)
-        except HfbenchError as error:
-            self.app.call_from_thread(self.bench.complain, error)
-        if self.bench.watchers:
-            self.bench.watchers.look_now()
+        def done(stopped: Stopped, post: Callable[[Message], None]) -> None:
+            try:
+                deed(job)
+            finally:
+                if self.bench.watchers:
+                    self.bench.watchers.look_now()
+
+        Background(self, Trouble).start(done)
 
 
 def record_of(row: JobRow, now: float) -> Record:

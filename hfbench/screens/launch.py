@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
@@ -15,7 +16,9 @@ from hfbench.errors import HfbenchError
 from hfbench.jobs.leases import holder
 from hfbench.models.reference import resolve
 from hfbench.paths import leases_root
+from hfbench.screens.background import Background
 from hfbench.screens.base import BenchScreen
+from hfbench.screens.messages import Latest, Trouble
 from hfbench.scripts.format import arguments_of, step_text
 from hfbench.text import printable
 from hfbench.widgets.facts_lines import Fact
@@ -23,6 +26,14 @@ from hfbench.widgets.facts_table import FactsTable
 from hfbench.widgets.form import Form
 from hfbench.widgets.form_state import FormState
 from hfbench.widgets.help import Help
+
+
+@dataclass
+class LookedUp(Latest):
+    """What a form amounts to on this machine."""
+
+    state: FormState
+    facts: dict[str, Fact]
 
 
 class LaunchScreen(BenchScreen):
@@ -53,6 +64,7 @@ class LaunchScreen(BenchScreen):
         self.state = FormState.of(self.spec, values or {})
         self.lease = True
         self.facts: dict[str, Fact] = {}
+        self._background = Background(self, Trouble)
 
     def trail(self) -> tuple[str, ...]:
         """Which action, on which model."""
@@ -65,6 +77,10 @@ class LaunchScreen(BenchScreen):
         yield Form(self.state)
         yield FactsTable(id="stands-for")
 
+    def on_unmount(self) -> None:
+        """Nobody looks any more."""
+        self._background.stop()
+
     def on_mount(self) -> None:
         """Begin in the first field that needs something, else on the form itself."""
         wrong = next(iter(self.state.problems), None)
@@ -75,7 +91,8 @@ class LaunchScreen(BenchScreen):
     def _changed(self, message: Form.Changed) -> None:
         self.state = message.state
         self.show_facts()
-        self.look_up(self.state)
+        state = self.state
+        self._background.start(lambda stopped, post: post(LookedUp(state, self.facts_of(state))))
         self.refresh_frame()
 
     @on(Form.Submitted)
@@ -97,8 +114,7 @@ class LaunchScreen(BenchScreen):
         facts.append(Fact("command", self.state.command))
         self.query_one(FactsTable).show(facts)
 
-    @work(thread=True, exclusive=True, group="look-up", exit_on_error=False)
-    def look_up(self, state: FormState) -> None:
+    def facts_of(self, state: FormState) -> dict[str, Fact]:
         """Resolve the model, see whether the device is free and whether this Python has what it takes."""
         facts: dict[str, Fact] = {}
         if model := state.values.get("model"):
@@ -115,7 +131,7 @@ class LaunchScreen(BenchScreen):
         if lacking := self.spec.missing():
             install = f"; pip install 'hfbench[{self.spec.extra}]'" if self.spec.extra else ""
             facts["needs"] = Fact("missing", f"{', '.join(lacking)}{install}", "error")
-        self.app.call_from_thread(self._found, state, facts)
+        return facts
 
     def device_of(self, state: FormState) -> str:
         """The device the job would hold; empty when it needs none."""
@@ -123,9 +139,10 @@ class LaunchScreen(BenchScreen):
             return ""
         return str(state.values.get(self.spec.lease, self.spec.param(self.spec.lease).default))
 
-    def _found(self, state: FormState, facts: dict[str, Fact]) -> None:
-        if state is self.state and self.is_attached:
-            self.facts = facts
+    @on(LookedUp)
+    def _found(self, message: LookedUp) -> None:
+        if message.state is self.state and self.is_attached:
+            self.facts = message.facts
             self.show_facts()
 
     async def action_copy_command(self) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
+from hfbench.errors import HfbenchError
+
 if TYPE_CHECKING:
     from hfbench.gpu.telemetry import GpuSnapshot
     from hfbench.jobs.history import JobRow
@@ -18,6 +20,13 @@ class Latest(Message):
     def can_replace(self, message: Message) -> bool:
         """The newest of a kind stands for all."""
         return type(message) is type(self)
+
+
+@dataclass
+class Trouble(Message):
+    """Something done beside the screen went wrong."""
+
+    error: HfbenchError
 
 
 @dataclass

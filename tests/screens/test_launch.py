@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import shlex
+import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hfbench.actions.registry import find
 from hfbench.commands.perform import parser_for
+from hfbench.errors import HfbenchError
 from hfbench.jobs.directory import JobDirectory, job_ids
 from hfbench.jobs.follow import wait_until
 from hfbench.jobs.snapshot import State
 from hfbench.paths import jobs_root
+from hfbench.screens import launch
 from hfbench.screens.job import JobScreen
 from hfbench.screens.launch import LaunchScreen
 from hfbench.scripts.format import arguments_of, step_text
@@ -95,6 +99,28 @@ async def test_what_is_started_while_recording_becomes_a_step(bench: Any, until:
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, JobScreen))
         assert "- toy.count: {to: 2, save_as: count}" in pilot.app.recorder.text()
+
+
+async def test_a_disk_that_hangs_does_not_hold_the_exit(
+    bench: Any, until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """asyncio joins its worker threads when it ends: what may hang runs in a daemon."""
+    gate, asked = threading.Event(), threading.Event()
+
+    def hang(reference: str) -> None:
+        asked.set()
+        gate.wait(60)
+        raise HfbenchError("the disk is back")
+
+    monkeypatch.setattr(launch, "resolve", hang)
+    async with bench().run_test(size=(80, 24)) as pilot:
+        pilot.app.push_screen(LaunchScreen("bench.generate", {"model": "on/a/hung/disk"}))
+        await until(pilot, asked.is_set)
+        waiting = [each for each in threading.enumerate() if each is not threading.main_thread()]
+        assert waiting
+        assert all(each.daemon for each in waiting if "asyncio" not in each.name)
+        assert any(each.name == "hfbench-reading" for each in waiting)
+    gate.set()
 
 
 @given(
