@@ -173,4 +173,6 @@ def _axis(points: Sequence[tuple[float, float]], margin: int, across: int) -> li
     begin, end = "0 s", show_elapsed(right - left)
     if len(begin) + len(end) + 2 > across:
         begin = ""
+    if len(end) > across:
+        end = ""
     return [(" " * margin + begin + end.rjust(across - len(begin)), "muted")]

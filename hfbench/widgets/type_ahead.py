@@ -13,6 +13,9 @@ from textual.message_pump import MessagePump
 PATIENCE = 1.0
 """Seconds after which a key whose widget vanished no longer holds up the next one."""
 
+OPENING = 0.01
+"""Seconds until a screen that is being opened is looked at again."""
+
 
 class TypeAhead(App[None]):
     """An application that hands out one key at a time.
@@ -43,6 +46,9 @@ class TypeAhead(App[None]):
     async def _send(self) -> None:
         """Hand out keys until one is under way."""
         while self._waiting and self._in_flight is None:
+            if not self.screen.is_mounted:  # the key before opened it: what it will focus is not there yet
+                self.set_timer(OPENING, self._send)
+                return
             key = self._in_flight = self._waiting.popleft()
             self._since = time.monotonic()
             target: MessagePump = self.focused or self.screen

@@ -61,9 +61,7 @@ def test_open_filter_launch_kill_the_terminal_come_back_record_and_replay(
 
     second.press("r")
     second.wait("recording")
-    second.press("R")
-    second.wait("copy command")
-    second.press("Enter")
+    second.press("R", "Enter")  # at once: the form that the first key opens takes the second
     second.wait(lambda shown: "running" in shown or "starting" in shown)
     second.wait(lambda shown: "finished" in shown.split("\n")[0], 240)
     second.press("r")

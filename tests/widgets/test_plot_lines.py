@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hfbench.widgets.cells import spans_width
@@ -30,6 +30,7 @@ def inked(line: str) -> int:
     st.booleans(),
     st.booleans(),
 )
+@example([0.0, 0.0], 1, 5, "", False, False)
 def test_any_samples_fit_any_size(
     ys: list[float], width: int, height: int, unit: str, ascii: bool, scatter: bool
 ) -> None:
