@@ -93,6 +93,8 @@ class JobScreen(BenchScreen):
         self.text: JobText | None = None
         self._following, self._reading, self._stopping = (Background(self, Trouble) for _ in range(3))
         self._painted: tuple[str, ...] = ()
+        self._wish: Callable[[], object] | None = None
+        """What was asked for before the job was read."""
 
     def trail(self) -> tuple[str, ...]:
         """Which job."""
@@ -107,6 +109,11 @@ class JobScreen(BenchScreen):
     def at_rest(self) -> bool:
         """The job was read."""
         return super().at_rest and self.snapshot is not None
+
+    @property
+    def takes_keys(self) -> bool:
+        """Keys that follow one that waits for the job wait behind it."""
+        return self._wish is None
 
     def body(self) -> ComposeResult:
         """From the request to the log."""
@@ -152,6 +159,15 @@ class JobScreen(BenchScreen):
             self.refresh_bindings()
             self.pane = "result" if message.text.result else "log"
         self._paint_pane()
+        if wish := self._wish:
+            self._wish = None
+            self.call_later(wish)
+
+    def _read_first(self, wish: Callable[[], object]) -> bool:
+        """True when the job was not read yet; the wish is granted once it is."""
+        if self.snapshot is None:
+            self._wish = wish
+        return self.snapshot is None
 
     def watch_snapshot(self) -> None:
         """Paint the parts that changed."""
@@ -232,6 +248,8 @@ class JobScreen(BenchScreen):
     @work
     async def action_cancel(self) -> None:
         """Ask, then stop the job."""
+        if self._read_first(self.action_cancel):
+            return
         if self.snapshot is None or self.snapshot.state.over:
             self.notify("the job is over: there is nothing to cancel")
         elif await self.app.push_screen_wait(Confirm(f"cancel job {self.job.short_id}?")):
@@ -243,6 +261,8 @@ class JobScreen(BenchScreen):
 
     def action_rerun(self) -> None:
         """The form, filled as this job was."""
+        if self._read_first(self.action_rerun):
+            return
         if self.snapshot and self.snapshot.action in actions():
             self.bench.open_form(self.snapshot.action, self.snapshot.params)
         else:
@@ -250,6 +270,8 @@ class JobScreen(BenchScreen):
 
     async def action_copy_command(self) -> None:
         """The command that does the same again."""
+        if self._read_first(self.action_copy_command):
+            return
         spec = actions().get(self.snapshot.action) if self.snapshot else None
         if spec and self.snapshot:
             await self.copy(command_line(["hfbench", *spec.name.split(".")], spec.params, self.snapshot.params))

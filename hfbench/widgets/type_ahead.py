@@ -46,7 +46,7 @@ class TypeAhead(App[None]):
     async def _send(self) -> None:
         """Hand out keys until one is under way."""
         while self._waiting and self._in_flight is None:
-            if not self.screen.is_mounted:  # the key before opened it: what it will focus is not there yet
+            if self._is_opening():
                 self.set_timer(OPENING, self._send)
                 return
             key = self._in_flight = self._waiting.popleft()
@@ -57,6 +57,11 @@ class TypeAhead(App[None]):
                 self._follow(key, target)
             else:
                 self._in_flight = None
+
+    def _is_opening(self) -> bool:
+        """What the key before opened, or asked for, is not there yet; what never comes does not hold the keys."""
+        busy = not getattr(self.screen, "takes_keys", True) and time.monotonic() - self._since < PATIENCE
+        return busy or not self.screen.is_mounted
 
     def _follow(self, key: events.Key, node: MessagePump) -> None:
         """Look again once the node has dealt with the key, which stands in its queue before us."""

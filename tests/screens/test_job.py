@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.events import Key
 
 from hfbench.jobs.cancel import cancel
 from hfbench.jobs.directory import JobDirectory
@@ -15,6 +17,7 @@ from hfbench.jobs.follow import wait_until
 from hfbench.jobs.launch import JobRequest, launch
 from hfbench.jobs.snapshot import State, read_job
 from hfbench.paths import jobs_root
+from hfbench.screens import job as job_screen
 from hfbench.screens.confirm import Confirm
 from hfbench.screens.job import PANES, JobScreen
 from hfbench.screens.launch import LaunchScreen
@@ -139,3 +142,24 @@ async def test_a_result_of_a_newer_version_is_shown_field_by_field(bench: Any, u
     async with bench().run_test(size=(80, 24)) as pilot:
         pilot.app.open_job(job.id)
         await until(pilot, lambda: "brand_new" in "\n".join(picture(pilot)))
+
+
+async def test_keys_that_come_before_the_job_was_read_wait_for_it(
+    bench: Any, until: Any, toy_actions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = start(to=1)
+    wait_until(job, lambda s: s.state.over, timeout=60)
+    may_read, read = threading.Event(), job_screen.snapshots
+
+    def slowly(*given: Any, **more: Any) -> Any:
+        may_read.wait(60)
+        return read(*given, **more)
+
+    monkeypatch.setattr(job_screen, "snapshots", slowly)
+    async with bench().run_test() as pilot:
+        pilot.app.open_job(job.id)
+        await until(pilot, lambda: isinstance(pilot.app.screen, JobScreen))
+        for key in ("R", "enter"):  # in one burst, as over a slow line
+            pilot.app.post_message(Key(key, None))
+        may_read.set()
+        await until(pilot, lambda: len(list(jobs_root().iterdir())) == 2)

@@ -83,7 +83,7 @@ def take(
 
         async def play(pilot: Pilot[None]) -> None:
             await scene(pilot)
-            await until(pilot, lambda: not isinstance(app.screen, BenchScreen) or app.screen.at_rest)
+            await until(pilot, lambda: all(each.at_rest for each in app.screen_stack if isinstance(each, BenchScreen)))
             await pilot.pause()
             await until(pilot, lambda: app.screen.focused is not None)
             await pilot.pause()

@@ -57,7 +57,7 @@ def test_open_filter_launch_kill_the_terminal_come_back_record_and_replay(
     second.press("2")
     second.wait(lambda shown: any("bench.generate" in line and "finished" in line for line in shown.split("\n")), 240)
     second.press("Enter")
-    second.wait("tpot")
+    second.wait("95% of median")
 
     second.press("r")
     second.wait("recording")
