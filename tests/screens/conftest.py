@@ -57,7 +57,7 @@ def bench() -> Callable[..., Any]:
 def until() -> Until:
     """Wait for a condition, and show the screen when it never comes true."""
 
-    async def wait(pilot: Pilot[None], condition: Callable[[], object], seconds: float = 15.0) -> None:
+    async def wait(pilot: Pilot[None], condition: Callable[[], object], seconds: float = 60.0) -> None:
         end = monotonic() + seconds
         while not condition():
             if monotonic() > end:

@@ -83,7 +83,8 @@ def take(
 
         async def play(pilot: Pilot[None]) -> None:
             await scene(pilot)
-            await until(pilot, lambda: all(each.at_rest for each in app.screen_stack if isinstance(each, BenchScreen)))
+            pages = [each for each in app.screen_stack if isinstance(each, BenchScreen)]
+            await until(pilot, lambda: pages[-1].at_rest, 120)  # also the page that a dialog stands on
             await pilot.pause()
             await until(pilot, lambda: app.screen.focused is not None)
             await pilot.pause()

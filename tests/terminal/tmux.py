@@ -48,7 +48,7 @@ class Terminal:
         """What is on the screen."""
         return self._tmux("capture-pane", "-p")
 
-    def wait(self, text: str | Callable[[str], bool], seconds: float = 30.0) -> str:
+    def wait(self, text: str | Callable[[str], bool], seconds: float = 90.0) -> str:
         """The screen once it holds the text; AssertionError shows the screen when it never does."""
         holds = text if callable(text) else lambda shown: text in shown
         end = time.monotonic() + seconds
