@@ -48,6 +48,9 @@ TURN = 0.0005
 LAST_WORDS = 2.0
 """Seconds to put the terminal back in order after a signal."""
 
+FIRST_FRAME = 1.0
+"""Seconds after which the first frame is taken to be painted: a screen that a key covers at once never says so."""
+
 THEME_POLL = 2.0
 """Seconds between two looks at the theme files."""
 
@@ -77,6 +80,7 @@ class Workbench(TypeAhead):
         self.glyphs = glyphs(ascii)
         self.machine = MachineState()
         self._own_themes: set[str] = set()
+        self._watching = False
         self.watchers = Watchers(self.post_message, jobs_root(), config.ui.refresh) if watch else None
         self.animation_level = "none"  # nothing moves unless something happened; over SSH each frame costs
 
@@ -106,6 +110,7 @@ class Workbench(TypeAhead):
             for number in (signal.SIGTERM, signal.SIGHUP):
                 asyncio.get_running_loop().add_signal_handler(number, self._told_to_end, number)
         self.call_after_refresh(self._first_frame_painted)
+        self.set_timer(FIRST_FRAME, self._first_frame_painted)
 
     def _told_to_end(self, number: int) -> None:
         """Leave the terminal as it was; one that is gone must not hold us."""
@@ -115,7 +120,8 @@ class Workbench(TypeAhead):
         self.exit(return_code=128 + number)
 
     def _first_frame_painted(self) -> None:
-        if self.watchers:
+        if self.watchers and not self._watching:
+            self._watching = True
             self.watchers.start()
             self.set_interval(THEME_POLL, self._reload_themes)
             load_screens()
