@@ -8,9 +8,8 @@ from functools import lru_cache
 from math import ceil
 
 from hfbench.estimate.cache_bytes import TERMS, cache_terms
-from hfbench.estimate.facts import FitCell
 from hfbench.estimate.runtimes import SIZES
-from hfbench.estimate.weights import Layout, padded
+from hfbench.estimate.weights import Layout
 from hfbench.estimate.workload import Model, Shape, Workload
 
 LONGEST = 2**24
@@ -62,19 +61,30 @@ class Estimate:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of the grid."""
+
+    context: int
+    batch: int
+    total: int
+    fits: bool
+    limiting: str | None
+
+
 def estimate(model: Model, work: Workload) -> Estimate:
     """Bytes of every term on the fullest GPU; units are bytes throughout.
 
     total = weights + caches + activations + logits + context + graphs + NCCL, where each follows FORMULAS.
     """
-    layout = Layout(work.tp, work.pp, work.ep, model.shape.kv_heads, work.runtime.vocab_multiple)
+    layout = Layout(work.tp, work.pp, work.ep, model.shape.kv_heads)
     weights = _weights(model, layout, SIZES[work.weight_dtype])
     caches = cache_terms(model, work)
     stage = max(range(work.pp), key=lambda each: weights[each] + sum(term[each] for term in caches.values()))
     terms = {"weights": weights[stage]}
     terms |= {name: term[stage] for name, term in caches.items() if name == "kv_cache" or any(term)}
     terms["activations"] = activation_bytes(model.shape, work)
-    terms["logits"] = ceil(work.sequences * padded(model.shape.vocab, work.runtime.vocab_multiple) / work.tp) * 4
+    terms["logits"] = ceil(work.batch * model.shape.vocab / work.tp) * 4
     terms["cuda_context"] = work.runtime.context_bytes
     if work.runtime.graph_bytes:
         terms["graph_pools"] = work.runtime.graph_bytes
@@ -88,7 +98,7 @@ def activation_bytes(shape: Shape, work: Workload) -> int:
 
     Attention is taken to be fused (no context x context matrix). vLLM passes `prefill_tokens` at most at a time.
     """
-    tokens = work.context * work.sequences
+    tokens = work.context * work.batch
     tokens = min(tokens, work.runtime.prefill_tokens) if work.runtime.prefill_tokens else tokens
     attention = (shape.heads + 2 * shape.kv_heads) * shape.head_dim / work.tp
     return ceil(tokens * (4 * shape.hidden + attention + 2 * shape.width / work.tp) * SIZES[work.dtype])
@@ -96,7 +106,7 @@ def activation_bytes(shape: Shape, work: Workload) -> int:
 
 def grid(
     model: Model, work: Workload, memory: int, contexts: Sequence[int], batches: Sequence[int]
-) -> tuple[tuple[FitCell, ...], ...]:
+) -> tuple[tuple[Cell, ...], ...]:
     """One row a context, one cell a batch: the total on a GPU of `memory` usable bytes, and what limits it."""
     return tuple(
         tuple(_cell(model, replace(work, context=context, batch=batch), memory) for batch in batches)
@@ -123,15 +133,9 @@ def _rigidity(term: str) -> int:
     return len(GROWING) - GROWING.index(term) if term in GROWING else 0
 
 
-def _cell(model: Model, work: Workload, memory: int) -> FitCell:
+def _cell(model: Model, work: Workload, memory: int) -> Cell:
     found = estimate(model, work)
-    return FitCell(
-        context=work.context,
-        batch=work.batch,
-        total_bytes=found.total,
-        fits=found.total <= memory,
-        limiting=found.limiting(memory),
-    )
+    return Cell(work.context, work.batch, found.total, found.total <= memory, found.limiting(memory))
 
 
 def _largest(most: int, holds: Callable[[int], bool]) -> int:

@@ -69,12 +69,11 @@ class LatentExperts(Experts):
         yield Part("experts.up_proj", (count, width, narrow))
         yield Part("experts.down_proj", (count, narrow, width))
         if narrow != c.hidden:
-            yield from linear("fc1_latent_proj", narrow, c.hidden, c.flag("mlp_bias"))
-            yield from linear("fc2_latent_proj", c.hidden, narrow, c.flag("mlp_bias"))
+            yield from linear("fc1_latent_proj", narrow, c.hidden)
+            yield from linear("fc2_latent_proj", c.hidden, narrow)
         shared = c.optional("moe_shared_expert_intermediate_size")
         if shared:
-            inside = Mlp(module="shared_experts", shape="plain", width=lambda _: shared, bias="mlp_bias")
-            yield from inside.parts(c)
+            yield from Mlp(module="shared_experts", shape="plain", width=lambda _: shared).parts(c)
 
 
 def jamba_kinds(c: Settings) -> Sequence[str]:
@@ -113,7 +112,7 @@ def lfm2_width(c: Settings) -> int:
 GATED_ATTENTION = Attention(bias="attention_bias", out_bias="attention_bias", qk_norm="head", gate=True)
 DELTA: dict[str, Mixer] = {FULL: GATED_ATTENTION, LINEAR: DeltaNet()}
 QWEN3_5 = Decoder(mixers=DELTA, feeds={DENSE: Mlp()}, mixer_kinds=delta_kinds)
-NEMOTRON_ATTENTION = Attention(module="mixer")
+NEMOTRON_ATTENTION = Attention(module="mixer", bias="attention_bias", out_bias="attention_bias")
 LFM2_ATTENTION = Attention(out="out_proj", qk_norm="head")
 MAMBA_ONLY = Decoder(
     mixers={FULL: Mamba1(prefix="", module="mixer")},
@@ -146,7 +145,6 @@ FAMILIES: dict[str, Family] = {
         norms=("norm",),
         embedding="embeddings",
         final_norm="norm_f",
-        ties=False,
     ),
     "jamba": Decoder(
         mixers={FULL: Attention(), MAMBA: Mamba1(normed=True)},

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from hfbench.models.problem import quoted
 from hfbench.models.resolution.config_class import tokenizer_entry
 from hfbench.models.resolution.subject import Subject
-from hfbench.models.resolution.trace import Stage, State, Trace, by_runtime
+from hfbench.models.resolution.trace import Stage, State, Trace
 from hfbench.models.runtimes import Names
 
 REMOTE = "remote code"
@@ -36,12 +36,13 @@ def choose_tokenizer(subject: Subject, trace: Trace) -> None:
         trace.note("the folder holds no tokenizer")
         return
     chosen, why = _class_in_transformers(subject, model_type, transformers)
-    in_vllm = chosen
+    told = [f"transformers: {chosen}"]
     if mode == "mistral":
-        in_vllm = "Mistral's own tokenizer"
+        told.append("vLLM: Mistral's own tokenizer")
     elif model_type in vllm.wrong_tokenizers:
-        in_vllm = f"{GENERIC}, because the published class of {model_type} is known to be wrong"
-    told = by_runtime({"transformers": chosen, "vLLM": in_vllm})
+        told.append(f"vLLM: {GENERIC}, because the published class of {model_type} is known to be wrong")
+    else:
+        told.append("vLLM: the one transformers chooses")
     state: State = "ok"
     if "tokenizer.json" not in subject.by_name and mode != "mistral" and files:
         why = "; ".join(filter(None, [why, "there is no tokenizer.json: a slow or converted tokenizer is used"]))
@@ -51,7 +52,7 @@ def choose_tokenizer(subject: Subject, trace: Trace) -> None:
         trace.note("AutoTokenizer needs trust_remote_code, the model does not", "transformers")
         if mode != "mistral" and model_type not in vllm.wrong_tokenizers:
             trace.block(Stage.MODEL, f"{vllm.title} needs --trust-remote-code for the tokenizer, {chosen}", "vllm")
-    trace.step("tokenizer", looked, told, why, state)
+    trace.step("tokenizer", looked, "; ".join(told), why, state)
 
 
 def _mode_in_vllm(subject: Subject) -> str:

@@ -1,1 +1,0 @@
-"""Text to tokens and conversations to text, in processes that their limits may end."""
