@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from inspect import isawaitable
 from typing import ClassVar
 
 from textual import on, work
@@ -159,15 +160,21 @@ class JobScreen(BenchScreen):
             self.refresh_bindings()
             self.pane = "result" if message.text.result else "log"
         self._paint_pane()
-        if wish := self._wish:
-            self._wish = None
-            self.call_later(wish)
+        if self._wish:
+            self.call_later(self._grant)
 
     def _read_first(self, wish: Callable[[], object]) -> bool:
         """True when the job was not read yet; the wish is granted once it is."""
         if self.snapshot is None:
             self._wish = wish
         return self.snapshot is None
+
+    async def _grant(self) -> None:
+        if self._wish:
+            granted = self._wish()
+            if isawaitable(granted):
+                await granted
+        self._wish = None  # only now: the next key is for what the wish opened
 
     def watch_snapshot(self) -> None:
         """Paint the parts that changed."""

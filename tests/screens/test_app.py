@@ -9,7 +9,7 @@ import pytest
 from textual.command import CommandPalette
 from textual.widgets import Input
 
-from hfbench.app import binding_ids
+from hfbench.app import Workbench, binding_ids
 from hfbench.config import Config, UiConfig
 from hfbench.screens.confirm import AskText
 from hfbench.screens.gpus import GpusScreen
@@ -17,6 +17,7 @@ from hfbench.screens.job import JobScreen
 from hfbench.screens.jobs import JobsScreen
 from hfbench.screens.launch import LaunchScreen
 from hfbench.screens.models import ModelsScreen
+from hfbench.screens.watchers import Watchers
 from hfbench.theming import packaged_themes
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.help_panel import HelpPanel
@@ -215,3 +216,17 @@ async def test_escape_clears_a_kept_filter_before_it_leaves(bench: Any, until: A
         assert isinstance(pilot.app.screen, JobsScreen)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, ModelsScreen))
+
+
+async def test_watchers_begin_once_also_when_no_frame_was_told_to_be_painted(
+    bench: Any, until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first screen that a key covers at once keeps what was to be called after its paint."""
+    begun: list[Watchers] = []
+    start = Watchers.start
+    monkeypatch.setattr(Watchers, "start", lambda self: (begun.append(self), start(self)))
+    monkeypatch.setattr(Workbench, "call_after_refresh", lambda self, *arguments, **more: True)
+    async with bench(watch=True).run_test() as pilot:
+        await until(pilot, lambda: pilot.app.machine.jobs is not None, 60)
+        pilot.app._first_frame_painted()
+        assert len(begun) == 1
