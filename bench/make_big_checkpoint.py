@@ -96,4 +96,4 @@ def _quantised(name: str, rows: int, columns: int) -> Iterator[Tensor]:
 
 
 if __name__ == "__main__":
-    print(make(Path(sys.argv[1])), "tensors")
+    print(make(Path(sys.argv[1]), *map(int, sys.argv[2:])), "tensors")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -13,6 +14,7 @@ import termios
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 
 KEYS = {
@@ -29,6 +31,9 @@ KEYS = {
 
 QUIET = 0.12
 """Seconds of silence that end a repaint."""
+
+IDLE = 0.05
+"""CPU seconds a second that a program at rest may use for its clocks."""
 
 LONGEST = 3.0
 """Seconds a repaint may take in all: a blinking cursor never falls silent."""
@@ -120,13 +125,14 @@ class Terminal:
         seconds = time.perf_counter() - begin
         return Painted(seconds, self.drain())
 
-    def answer(self, key: str, text: str, timeout: float = 20.0) -> Painted:
-        """Write a key and wait until `text` is painted, whatever else is painted meanwhile."""
-        wanted, seen, begin = text.encode(), b"", time.perf_counter()
+    def answer(self, key: str, wanted: str | re.Pattern[bytes], timeout: float = 20.0) -> Painted:
+        """Write a key and wait until this is painted, whatever else is painted meanwhile."""
+        found = (wanted if isinstance(wanted, re.Pattern) else re.compile(re.escape(wanted.encode()))).search
+        seen, begin = b"", time.perf_counter()
         os.write(self.fd, KEYS.get(key, key.encode()))
-        while wanted not in seen:
+        while not found(seen):
             if time.perf_counter() - begin > timeout:
-                raise TimeoutError(f"{key!r} never brought {text!r}; the output ends with {seen[-300:]!r}")
+                raise TimeoutError(f"{key!r} never brought {wanted!r}; the output ends with {seen[-300:]!r}")
             if self._ready(0.1):
                 seen += self._read()
         return Painted(time.perf_counter() - begin, seen)
@@ -144,6 +150,27 @@ class Terminal:
             if self._ready(rest):
                 seen += self._read()
         return seen
+
+    def wait_until_idle(self, timeout: float = 300.0) -> None:
+        """Wait until neither the program nor its children do anything for a second, reading what is painted."""
+        until, before = time.perf_counter() + timeout, -1.0
+        while (now := self._cpu_of_all()) - before > IDLE:
+            if time.perf_counter() > until:
+                raise TimeoutError(f"the program still works after {timeout:g} s")
+            before = now
+            self.read_for(1.0)
+
+    def _cpu_of_all(self) -> float:
+        """CPU seconds of the program and of the processes below it."""
+        pending, ticks = [str(self.pid)], 0
+        while pending:
+            process = Path("/proc", pending.pop())
+            try:
+                ticks += sum(map(int, (process / "stat").read_text().rpartition(")")[2].split()[11:13]))
+                pending += [child for each in process.glob("task/*/children") for child in each.read_text().split()]
+            except OSError:
+                continue  # it ended meanwhile
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def cpu_seconds(self) -> float:
         """CPU time the program has used, by the clock the kernel keeps of each process."""

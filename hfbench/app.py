@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -133,11 +133,11 @@ class Workbench(TypeAhead):
 
     # -- what screens ask for -------------------------------------------------
 
-    def open_model(self, reference: str) -> None:
-        """Show one model."""
+    def open_model(self, reference: str, tab: str = "") -> None:
+        """Show one model, at its overview unless another tab is named."""
         from hfbench.screens.model import ModelScreen
 
-        self.push_screen(ModelScreen(reference))
+        self.push_screen(ModelScreen(reference, tab))
 
     def open_job(self, job_id: str) -> None:
         """Show one job."""
@@ -152,9 +152,22 @@ class Workbench(TypeAhead):
 
         self.push_screen(LaunchScreen(action, values))
 
+    def open_diff(self, a: str, b: str) -> None:
+        """Show what sets one model apart from another."""
+        from hfbench.screens.diff import DiffScreen
+
+        self.push_screen(DiffScreen(a, b))
+
     @work(thread=True, group="launch")
-    def start_job(self, request: Action, *, lease: bool = True) -> None:
-        """Start a job for a request and open its page; the recorder notes it."""
+    def start_job(
+        self,
+        request: Action,
+        *,
+        lease: bool = True,
+        started: Callable[[str], object] | None = None,
+        failed: Callable[[HfbenchError], object] | None = None,
+    ) -> None:
+        """Start a job for a request, and open its page unless `started` takes its id; the recorder notes it."""
         from hfbench.actions.base import spec_of
         from hfbench.jobs.launch import JobRequest, launch
 
@@ -162,19 +175,19 @@ class Workbench(TypeAhead):
         try:
             job = launch(jobs_root(), JobRequest(action=spec.name, params=spec.values(request), lease=lease))
         except HfbenchError as error:
-            self.call_from_thread(self.complain, error)
+            self.call_from_thread(failed or self.complain, error)
             return
-        self.call_from_thread(self._started, spec, request, job)
+        self.call_from_thread(self._started, spec, request, job, started or self.open_job)
 
     def complain(self, error: HfbenchError | str) -> None:
         """Show a sentence that stays long enough to be read."""
         self.notify(str(error), severity="error", timeout=15, markup=False)
 
-    def _started(self, spec: Spec, request: Action, job: JobDirectory) -> None:
+    def _started(self, spec: Spec, request: Action, job: JobDirectory, then: Callable[[str], object]) -> None:
         self.recorder.add(spec, request)
         if self.watchers:
             self.watchers.look_now()
-        self.open_job(job.id)
+        then(job.id)
 
     # -- what the watchers tell -----------------------------------------------
 
@@ -202,6 +215,13 @@ class Workbench(TypeAhead):
             self.pop_screen()
         if not isinstance(self.screen, kind):
             self.push_screen(kind())
+
+    @work
+    async def action_compare(self) -> None:
+        """Choose a second model and compare it with the one in view."""
+        from hfbench.screens.choose_model import choose_and_compare
+
+        await choose_and_compare(self, getattr(self.screen, "chosen_model", ""))
 
     def action_jump(self) -> None:
         """Letters on every region."""
@@ -314,15 +334,19 @@ def binding_ids() -> set[str]:
 
 def bindings() -> list[tuple[str, str, str]]:
     """Id, keys and label of every binding a key map may change: the application's, and those of screens and tabs."""
+    from hfbench.screens.diff import TABS as DIFF_TABS
+    from hfbench.screens.diff import DiffScreen
     from hfbench.screens.gpus import GpusScreen
     from hfbench.screens.job import JobScreen
     from hfbench.screens.jobs import JobsScreen
     from hfbench.screens.launch import LaunchScreen
     from hfbench.screens.model import TABS, ModelScreen
+    from hfbench.widgets.fit_grid import FitGrid
     from hfbench.widgets.form import Form
 
     holders: tuple[type, ...] = (Workbench, BenchScreen, ModelsScreen, ModelScreen, *TABS, LaunchScreen, Form)
-    classes = [kind for each in (*holders, JobsScreen, JobScreen, GpusScreen) for kind in each.__mro__]
+    others: tuple[type, ...] = (JobsScreen, JobScreen, GpusScreen, DiffScreen, *DIFF_TABS, FitGrid)
+    classes = [kind for each in (*holders, *others) for kind in each.__mro__]
     found: dict[str, tuple[str, str, str]] = {}
     for kind in dict.fromkeys(classes):
         for each in kind.__dict__.get("BINDINGS", ()):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
-from typing import ClassVar
 
 from hfbench.exits import Exit
 from hfbench.text import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself would be a tenth of what `--help` costs
+    from typing import ClassVar
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 LONGEST = 2000

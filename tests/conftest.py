@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,44 @@ import pytest
 import pytest_textual_snapshot
 
 TOYS = Path(__file__).parent / "toys"
+UNPRIVILEGED = Path(__file__).parent / "unprivileged.py"
+REFUSED = 77
+"""What it exits with when it cannot make a lesser process."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marks of this suite."""
+    config.addinivalue_line("markers", "unprivileged: permissions must bind; root runs the test in a lesser process")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One process a file; all pictures in one, since they are taken in the same place one after the other."""
+    for item in items:
+        group = "pictures" if item.path.name.startswith("test_pictures") else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test that root cannot run as it is runs once more, in a process that permissions bind."""
+    if os.geteuid() or not pyfuncitem.get_closest_marker("unprivileged") or _bound():
+        return None
+    words = [sys.executable, str(UNPRIVILEGED), sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    words.append(pyfuncitem.nodeid)
+    child = subprocess.run(words, cwd=pyfuncitem.config.rootpath, capture_output=True, text=True, check=False)
+    if child.returncode == REFUSED:
+        pytest.skip("root may not give up its rights here")
+    assert child.returncode == 0, child.stdout[-4000:] + child.stderr[-1000:]
+    return True
+
+
+def _bound() -> bool:
+    """True when permissions bind this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "closed"
+        path.touch(mode=0)
+        return not os.access(path, os.R_OK)
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +61,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HFBENCH_HOME", str(folder))
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    for name in ("HF_HUB_CACHE", "HF_TOKEN", "NO_COLOR", "HFBENCH_ACTIONS"):
+    for name in ("HF_HUB_CACHE", "HF_TOKEN", "NO_COLOR", "HFBENCH_ACTIONS", "HFBENCH_DEMO_GPUS"):
         monkeypatch.delenv(name, raising=False)
     return folder
 

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {"torch", "transformers", "triton", "numpy", "tokenizers", "safetensors", "huggingface_hub", "pydantic"}
+HEAVY |= {"jinja2"}
 FRONT = {"textual", "rich", "yaml", "pynvml"}
 LIGHT = [
     "hfbench.cli",
@@ -22,12 +23,16 @@ LIGHT = [
     "hfbench.commands.perform",
     "hfbench.commands.jobs",
     "hfbench.commands.docs",
+    "hfbench.gpu.kernels.interpret",
+    "hfbench.gpu.kernels.static",
     "hfbench.gpu.telemetry",
     "hfbench.jobs.history",
     "hfbench.jobs.launch",
     "hfbench.jobs.supervise",
     "hfbench.models.checkpoint",
     "hfbench.models.weights",
+    "hfbench.tokens.chat",
+    "hfbench.tokens.tokenizer",
 ]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
@@ -11,16 +13,23 @@ from typing import TYPE_CHECKING, Literal
 from hfbench.actions.base import action
 from hfbench.actions.params import param
 from hfbench.checks.finding import Finding, Verdict
+from hfbench.checks.values_table import value_lines
 from hfbench.errors import begun
 from hfbench.exits import Exit
 from hfbench.models.problem import counted
+from hfbench.models.values.facts import ValueScan
 from hfbench.text import clip_middle
 
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
 
 WIDTH = 80
-INDENT = 2
+INDENT = 9
+"""Cells before a sentence: its sign and the id of the rule."""
+
+MOST_LINES = 6
+MOST_ALIKE = 5
+"""Findings of one rule that are written out; a folder with two hundred files missing says so in a few."""
 
 DTYPES = ("auto", "half", "float16", "bfloat16", "float", "float32")
 
@@ -46,6 +55,8 @@ class CheckResult:
     """0 clean, 1 findings at or above the severity asked for, 2 nothing could be judged."""
     form: Literal["table", "sarif"] = "table"
     """What `lines` gives."""
+    values: ValueScan | None = None
+    """The figures of every tensor, where they were asked for."""
 
     @property
     def failed(self) -> bool:
@@ -59,10 +70,12 @@ class CheckResult:
 
             return sarif_text(self.model, self.findings).splitlines()
         told = [counted(self.counts[severity], severity) for severity in _ORDER if self.counts.get(severity)]
-        head = [clip_middle(self.model, WIDTH, ellipsis="..."), f"{self.verdict}: {_IN_WORDS[self.verdict]}"]
+        words = "nothing could be judged" if self.exit == Exit.USAGE else _IN_WORDS[self.verdict]
+        head = [clip_middle(self.model, WIDTH, ellipsis="..."), f"{self.verdict}: {words}"]
         if told:
             head[1] += f" ({', '.join(told)})"
-        return head + [line for finding in self.findings for line in _shown(finding)]
+        measured = ["", *value_lines(self.values)] if self.values else []
+        return [*head, *([""] if self.findings else []), *_told(self.findings), *measured]
 
 
 @action("check", result=CheckResult, inline=True)
@@ -75,16 +88,23 @@ class Check:
     offline: bool = param("Say what is missing without the network; the network is never used here", default=False)
     dtype: str | None = param("Dtype the model is to be loaded in", default=None, choices=DTYPES)
     quantization: str | None = param("Method of quantization that is to be asked for", default=None)
+    values: bool = param("Read every value: NaN, Inf, largest magnitudes, zeros, what float16 loses", default=False)
     fail_on: str = param("Least severity that makes the exit code 1", default="error", choices=_ORDER)
     sarif: bool = param("Print SARIF instead of the table", default=False)
 
     def perform(self, run: Run) -> CheckResult:
-        """Judge the model by every rule; UsageError when the target cannot be one."""
+        """Judge the model by every rule; UsageError when the target cannot be one, MissingError without numpy if values
+        are asked for."""
         from hfbench.checks.run import check
         from hfbench.checks.subject import Options
 
-        options = Options(dtype=self.dtype, quantization=self.quantization)
-        report = check(self.model, cache_dir=self.cache_dir, options=options)
+        options = Options(dtype=self.dtype, quantization=self.quantization, values=self.values)
+        report = check(
+            self.model,
+            cache_dir=self.cache_dir,
+            options=options,
+            watch=lambda done, total: run.progress("values", done, total, "B"),
+        )
         counts = Counter(each.severity for each in report.findings)
         severe = any(counts[severity] for severity in _ORDER[: _ORDER.index(self.fail_on) + 1])  # type: ignore[index]
         return CheckResult(
@@ -94,11 +114,35 @@ class Check:
             counts={severity: counts[severity] for severity in _ORDER},  # type: ignore[index]
             exit=int(Exit.USAGE if not report.judged else Exit.FAILED if severe else Exit.OK),
             form="sarif" if self.sarif else "table",
+            values=report.values,
         )
 
 
-def _shown(finding: Finding) -> list[str]:
-    where = f"{finding.file}: " if finding.file else ""
-    remedy = f". {begun(finding.remedy)}" if finding.remedy else ""
-    text = f"{_SIGNS[finding.severity]} {finding.id} {where}{finding.message}{remedy}"
-    return wrap(text, WIDTH, subsequent_indent=" " * INDENT, max_lines=5, placeholder=" ...", break_on_hyphens=False)
+def _told(findings: Sequence[Finding]) -> Iterator[str]:
+    """Each finding as a paragraph; of many of one kind the first ones, and how many more there are."""
+    for (_, rule), run in groupby(findings, lambda each: (each.severity, each.id)):
+        alike = list(run)
+        for finding in alike[:MOST_ALIKE]:
+            yield from _paragraph(finding)
+        if len(alike) > MOST_ALIKE:
+            yield f"{'':<{INDENT}}and {len(alike) - MOST_ALIKE:,} more of {rule}; --json lists all"
+    if findings:
+        yield ""
+        yield f"hfbench rule {findings[0].id} tells why this is looked for and what to do"
+
+
+def _paragraph(finding: Finding) -> Iterator[str]:
+    """Sign, id and sentence; the remedy is never lost, however long the sentence is."""
+    place = f"{finding.file}: " if finding.file else ""
+    found = f"{place}{finding.message}"
+    remedy = f"{begun(finding.remedy.rstrip('.'))}." if finding.remedy else ""
+    lines = _wrapped(" ".join(filter(None, [f"{found}." if remedy else found, remedy])))
+    if len(lines) > MOST_LINES:
+        lines = [*_wrapped(found, MOST_LINES - 2), *_wrapped(remedy, 2)]
+    head = f"{_SIGNS[finding.severity]:<2} {finding.id}"
+    for number, line in enumerate(lines):
+        yield f"{'' if number else head:<{INDENT}}{line}"
+
+
+def _wrapped(text: str, most: int | None = None) -> list[str]:
+    return wrap(text, WIDTH - INDENT, max_lines=most, placeholder=" ...", break_on_hyphens=False)

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from hfbench.actions.base import action
+from hfbench.actions.fit_text import text_lines
 from hfbench.actions.params import param
-from hfbench.estimate.facts import CacheShare, FitReport
-from hfbench.text import clip_middle, printable
-from hfbench.units import show_bytes, show_count
+from hfbench.estimate.facts import FitReport
+from hfbench.text import printable
 
 if TYPE_CHECKING:
     from hfbench.estimate.devices import Device
     from hfbench.jobs.run import Run
-
-WIDTH = 80
-LABEL = 12
-SHOWN_KINDS = 4
-SHOWN_WARNINGS, SHOWN_GUESSES = 3, 2
-
-WEIGHED = {
-    "headers": "from headers",
-    "architecture": "by architecture",
-    "files": "sizes of files",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +23,7 @@ class FitResult(FitReport):
 
     def lines(self) -> list[str]:
         """The verdict for people, at most 80 columns wide."""
-        rows = [*_model_rows(self), *_term_rows(self), *_verdict_rows(self), *_note_rows(self)]
-        return [f"{label:<{LABEL}}{text}".rstrip() for label, text in rows]
+        return text_lines(self)
 
 
 @action("fit", result=FitResult, inline=True)
@@ -56,7 +42,8 @@ class Fit:
     tp: int = param("Tensor-parallel ranks", default=1, ge=1, le=1024)
     pp: int = param("Pipeline stages", default=1, ge=1, le=1024)
     ep: int = param("Expert-parallel ranks", default=1, ge=1, le=4096)
-    runtime: str = param("Runtime to count for", default="vllm", choices=("vllm", "transformers"))
+    runtime: str = param("Runtime to count for", default="vllm", choices=("vllm", "transformers", "transformers-5.14"))
+    grid: bool = param("Also show the contexts and batches around these", default=False)
     cache_dir: Path | None = param("Hugging Face cache to look in", default=None, kind="path")
 
     def perform(self, run: Run) -> FitResult:
@@ -70,9 +57,6 @@ class Fit:
             self.model, Request(**asked), device=device, present=present, cache_dir=self.cache_dir, notes=notes
         )
         return FitResult(**{field.name: getattr(report, field.name) for field in fields(report)})
-
-
-Row = tuple[str, str]
 
 
 def _of_this_machine() -> tuple[Device | None, int | None, tuple[str, ...]]:
@@ -96,86 +80,3 @@ def _of_this_machine() -> tuple[Device | None, int | None, tuple[str, ...]]:
         return None, None, (f"no verdict without a GPU ({reason}): name one with --gpu",)
     memory, name = min(sizes)
     return Device(name=printable(name), memory_bytes=memory, source="the driver of this machine"), len(sizes), ()
-
-
-def _model_rows(result: FitReport) -> Iterator[Row]:
-    yield "model", _fit(result.model)
-    if result.weight_bytes is None:
-        yield "weights", "not known"
-    else:
-        counted = f", {show_count(result.parameters)} parameters ({result.parameters:,})" if result.parameters else ""
-        yield "weights", _fit(f"{show_bytes(result.weight_bytes)}, {WEIGHED[result.source]}{counted}")
-    ranks = "".join(f", {name} {value}" for name, value in _ranks(result) if value > 1)
-    limit = f" of {result.context_limit:,}" if result.context_limit else ""
-    yield "asked", f"context {result.context:,}{limit}, batch {result.batch:,}{ranks}"
-    yield "", f"{result.dtype}, KV cache {result.kv_dtype}, {result.runtime}"
-    if result.kv_bytes_per_token is None:
-        yield "KV cache", "not known"
-        return
-    next_token = f", {result.kv_bytes_of_next_token:,} for the next" if _windowed(result) else ""
-    yield "KV cache", f"{result.kv_bytes_per_token:,} bytes a token{next_token}"
-    for share in result.cache[:SHOWN_KINDS]:
-        yield "", _fit(_kind(share))
-    if len(result.cache) > SHOWN_KINDS:
-        yield "", f"and {len(result.cache) - SHOWN_KINDS} more kinds of layers"
-
-
-def _ranks(result: FitReport) -> tuple[tuple[str, int], ...]:
-    return ("tp", result.tp), ("pp", result.pp), ("ep", result.ep)
-
-
-def _windowed(result: FitReport) -> bool:
-    return result.kv_bytes_of_next_token != result.kv_bytes_per_token
-
-
-def _kind(share: CacheShare) -> str:
-    """`12 sliding_attention: 2,048 a token, 128 tokens at most`."""
-    told = [f"{share.bytes_per_token:,} a token" if share.bytes_per_token else ""]
-    told += [f"{share.window:,} tokens at most" if share.window else ""]
-    told += [f"one entry in {share.every}" if share.every > 1 else ""]
-    told += [f"{share.fixed_tokens:,} tokens always" if share.fixed_tokens else ""]
-    told += [f"a state of {show_bytes(share.state_bytes)}" if share.state_bytes else ""]
-    return f"{share.layers} {share.kind}: {', '.join(filter(None, told)) or 'nothing kept'}"
-
-
-def _term_rows(result: FitReport) -> Iterator[Row]:
-    """Two terms a line, the largest first."""
-    ordered = sorted(result.terms.items(), key=lambda item: -item[1])
-    cells = [f"{name.replace('_', ' '):<16}{show_bytes(size):>10}" for name, size in ordered]
-    for place in range(0, len(cells), 2):
-        yield "" if place else "on a GPU", "    ".join(cells[place : place + 2])
-
-
-def _verdict_rows(result: FitReport) -> Iterator[Row]:
-    if result.total_bytes is not None:
-        yield "total", show_bytes(result.total_bytes)
-    device = result.device
-    if device is None:
-        return
-    yield "GPU", _fit(f"{device.needed} x {device.name}, {show_bytes(device.usable_bytes)} usable each")
-    if result.fits:
-        assert result.total_bytes is not None
-        yield "verdict", f"ok fits, {show_bytes(device.usable_bytes - result.total_bytes)} to spare"
-    elif result.fits is False and result.limiting == "gpus":
-        yield "verdict", f"x needs {device.needed} GPUs, this machine has {device.present}"
-    elif result.fits is False:
-        yield "verdict", f"x does not fit: {str(result.limiting).replace('_', ' ')} is what passes the memory"
-    else:
-        yield "verdict", "? what is known fits, but not everything is known"
-    if result.largest_context is not None and result.largest_batch is not None:
-        most = f"context {result.largest_context:,} at batch {result.batch:,}"
-        yield "at most", f"{most}; batch {result.largest_batch:,} at context {result.context:,}"
-
-
-def _note_rows(result: FitReport) -> Iterator[Row]:
-    for sign, notes, most in (("!", result.warnings, SHOWN_WARNINGS), ("~", result.guesses, SHOWN_GUESSES)):
-        label = "warnings" if sign == "!" else "guesses"
-        for place, note in enumerate(notes[:most]):
-            for number, line in enumerate(wrap(printable(note), WIDTH - LABEL - 2, max_lines=2, placeholder=" ...")):
-                yield "" if place or number else label, f"{'  ' if number else sign + ' '}{line}"
-        if len(notes) > most:
-            yield "", f"and {len(notes) - most} more (--json lists all)"
-
-
-def _fit(text: str) -> str:
-    return clip_middle(printable(text), WIDTH - LABEL, ellipsis="...")

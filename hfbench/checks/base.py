@@ -20,6 +20,9 @@ Scope = Literal["model", "weights", "reference"]
 """`model` rules need a folder, `weights` rules also judge a single file, `reference` rules need neither."""
 
 ID = re.compile(r"HB\d{3}")
+LONGEST = 2_000
+"""Characters of one text in a finding: a name out of a file may be a megabyte long."""
+
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -59,10 +62,10 @@ class Rule:
                 id=self.id,
                 name=self.name,
                 severity=found.severity or self.severity,
-                file=printable(found.file),
-                message=printable(found.message),
+                file=_text(found.file),
+                message=_text(found.message),
                 evidence=_plain(found.evidence),
-                remedy=printable(found.remedy or self.remedy),
+                remedy=_text(found.remedy or self.remedy),
             )
 
 
@@ -157,12 +160,16 @@ def _parts(judge: Judge) -> tuple[str, str, str]:
     return match[1], match[2], match[3]
 
 
+def _text(text: str) -> str:
+    return printable(text if len(text) <= LONGEST else f"{text[:LONGEST]}...")
+
+
 def _plain(value: Any) -> Any:
     """Evidence that is safe to print, whatever file it came from."""
     if isinstance(value, str):
-        return printable(value[:2000])
+        return _text(value)
     if isinstance(value, Mapping):
-        return {printable(str(key)): _plain(item) for key, item in value.items()}
+        return {_text(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_plain(item) for item in value]
     return value

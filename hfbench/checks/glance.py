@@ -22,8 +22,15 @@ _FORMATS: dict[str, tuple[str, int, int]] = {
     "BF16": ("H", 0x7F80, 0x007F),
     "F32": ("I", 0x7F800000, 0x007FFFFF),
     "F64": ("Q", 0x7FF0000000000000, 0x000FFFFFFFFFFFFF),
+    "C64": ("I", 0x7F800000, 0x007FFFFF),
+    "F8_E5M2": ("B", 0x7C, 0x03),
+    "F8_E4M3": ("B", 0x7F, 0x7F),
+    "F8_E8M0": ("B", 0xFF, 0xFF),
 }
-"""Array type, exponent bits and fraction bits; all exponent bits set means NaN, or Inf with no fraction."""
+"""Array type, exponent bits and fraction bits; all exponent bits set means NaN, or Inf with no fraction.
+
+The last two have no infinity: one pattern alone is NaN. A complex number is two of float32.
+"""
 
 
 @dataclass(frozen=True, slots=True)

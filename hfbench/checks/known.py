@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from hfbench.models.runtimes import Names, known
 
 _TIED = Path(__file__).parent / "data" / "tied.json"
 
-_SUFFIXES = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "Model")
+_TASK = re.compile(r"(For[A-Z]\w+|LMHeadModel|Model)\Z")
+"""What follows the family in the name of a class."""
 
 
 def titles() -> str:
@@ -67,10 +69,21 @@ def base_model(model_type: str | None) -> str | None:
     return transformers().base_models.get(model_type or "")
 
 
+def of_type(name: str, model_type: str | None) -> bool:
+    """True when a class may stand in `architectures` of a model type."""
+    base = base_model(model_type)
+    stem = _stem(name)
+    return base in (f"{stem}Model", f"{stem}TextModel") or transformers().task_models.get(model_type or "") == name
+
+
 def type_of_architecture(name: str) -> str | None:
     """The model type whose base class has the same stem, so that a missing model_type can be suggested."""
-    stem = next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), name)
+    stem = _stem(name)
     return next((each for each, base in transformers().base_models.items() if base == f"{stem}Model"), None)
+
+
+def _stem(name: str) -> str:
+    return _TASK.sub("", name)
 
 
 def uses_rope(model_type: str | None) -> bool:

@@ -8,7 +8,7 @@ from hfbench.checks.base import Rule, rules
 
 FOLDER = "checks"
 
-_JUDGES = {
+JUDGES = {
     "model": "a model's folder",
     "weights": "a model's folder or a single file of weights",
     "reference": "what the target leads to",
@@ -29,7 +29,7 @@ def page_of(rule: Rule) -> str:
         "",
         rule.summary,
         "",
-        f"Severity: {rule.severity}. Judges {_JUDGES[rule.scope]}. Since hfbench {rule.since}.",
+        f"Severity: {rule.severity}. Judges {JUDGES[rule.scope]}. Since hfbench {rule.since}.",
         "",
         "## Why",
         "",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from hfbench.checks.base import Rule, as_found, rules
@@ -11,9 +12,14 @@ from hfbench.checks.finding import SEVERITIES, Finding, Verdict, verdict_of
 from hfbench.checks.subject import Options, Subject
 from hfbench.checks.target import find, troubled
 from hfbench.errors import HfbenchError
+from hfbench.models.values.decode import load_numpy
+from hfbench.models.values.facts import ValueScan
 
 UNKNOWN = "HB100"
 """The id of problems that no rule is declared for: they are never lost."""
+
+MOST = 1_000
+"""Findings of one rule; a hostile file could ask for as many as it has bytes."""
 
 NOTHING_JUDGED = frozenset({"HB801", "HB803"})
 """Findings after which nothing was there to be judged."""
@@ -25,6 +31,8 @@ class Report:
 
     model: str
     findings: tuple[Finding, ...]
+    values: ValueScan | None = None
+    """The figures of every tensor, if they were asked for and could be read."""
 
     @property
     def verdict(self) -> Verdict:
@@ -37,26 +45,43 @@ class Report:
         return not any(each.id in NOTHING_JUDGED for each in self.findings)
 
 
-def check(target: str, *, cache_dir: Path | None = None, options: Options | None = None) -> Report:
-    """The report on a target. UsageError when the target is no folder, no file of weights and no reference."""
+def check(
+    target: str,
+    *,
+    cache_dir: Path | None = None,
+    options: Options | None = None,
+    watch: Callable[[int, int], None] = lambda done, total: None,
+) -> Report:
+    """The report on a target; `watch` is told the bytes of values read and their total, if the options ask for them.
+
+    UsageError when the target is no folder, no file of weights and no reference, MissingError when values are asked
+    for and numpy is not there.
+    """
     subject = find(target, cache_dir=cache_dir, options=options)
+    subject.watch = watch
+    if subject.options.values:
+        load_numpy()
     try:
         return report_on(subject)
     except HfbenchError as error:  # the folder went away or became unreadable meanwhile
         return report_on(troubled(subject.location, "not_there", error.found, error.remedy))
+    except OSError as error:
+        found = f"{error.filename or subject.folder} cannot be read ({error.strerror})"
+        return report_on(troubled(subject.location, "folder_unreadable", found))
 
 
 def report_on(subject: Subject, chosen: Iterable[Rule] | None = None) -> Report:
     """The report on a subject, by all rules or by those given."""
     found = [
-        finding for each in chosen or rules().values() if _applies(each, subject) for finding in each.findings(subject)
+        finding for each in chosen or rules().values() if _applies(each, subject) for finding in _first(each, subject)
     ]
     if chosen is None:
         found += _unclaimed(subject)
     order = {severity: place for place, severity in enumerate(SEVERITIES)}
     unique = {(each.id, each.file, each.message): each for each in found}
     ordered = sorted(unique.values(), key=lambda each: (order[each.severity], each.id))
-    return Report(model=_name(subject), findings=tuple(ordered))
+    nothing = subject.trouble is not None and subject.trouble.severity == "error"
+    return Report(model=_name(subject), findings=tuple(ordered), values=None if nothing else subject.values)
 
 
 def _applies(rule: Rule, subject: Subject) -> bool:
@@ -65,6 +90,16 @@ def _applies(rule: Rule, subject: Subject) -> bool:
     if subject.trouble is not None and subject.trouble.severity == "error":
         return False
     return rule.scope == "weights" or not subject.only
+
+
+def _first(each: Rule, subject: Subject) -> Iterator[Finding]:
+    """What a rule finds, up to a number that nobody reads; one more says that there is more."""
+    findings = each.findings(subject)
+    last = None
+    for last in islice(findings, MOST):
+        yield last
+    if last is not None and next(findings, None) is not None:
+        yield replace(last, file="", message=f"there is more of this kind; the first {MOST:,} are listed", evidence={})
 
 
 def _unclaimed(subject: Subject) -> Iterator[Finding]:

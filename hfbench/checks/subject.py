@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hfbench.checks.pickle_index import pickle_index_problems
+from hfbench.checks.pickle_ops import Walk
 from hfbench.checks.pickle_scan import PickleScan, scan_file
-from hfbench.checks.render import Attempt, render
-from hfbench.checks.templates_text import Template, template_texts
+from hfbench.checks.remote_code import MAPPING_FILES, auto_map
+from hfbench.checks.side_files import side_problems
+from hfbench.checks.tensor_names import Places, places
 from hfbench.models.checkpoint import Checkpoint, Gathering, read_weights
 from hfbench.models.config import CONFIG, TEXT_PARTS, ModelConfig, read_config
 from hfbench.models.facts import TokenizerFacts
 from hfbench.models.files import ModelFile, describe_file, list_files, open_regular
-from hfbench.models.json_text import JsonError, JsonObject, read_object
+from hfbench.models.json_text import JsonError, JsonObject, parse_small, read_object
 from hfbench.models.magic import LOOK, is_lfs_pointer
-from hfbench.models.problem import ModelError, Problem, Severity
+from hfbench.models.problem import ModelError, Problem
 from hfbench.models.reference import Location
 from hfbench.models.tokenizer import read_tokenizer
+from hfbench.models.values.facts import ValueScan
+from hfbench.models.values.scan import scan_values
 from hfbench.models.vocabulary import parse_tokenizer_json
 from hfbench.models.weights import WeightSet, choose_weights
+from hfbench.text import printable
+from hfbench.tokens.render import Attempt, render
+from hfbench.tokens.templates_text import MORE, Template, template_texts
 
-PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib")
+PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".th", ".ckpt", ".pk", ".pkl", ".pickle", ".dill", ".joblib")
+
+WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
+"""Ends of the names of classes that generate text."""
 
 NO_CONFIG = ModelConfig(source=None, raw={}, problems=())
 
@@ -36,6 +46,8 @@ class Options:
 
     dtype: str | None = None
     quantization: str | None = None
+    values: bool = False
+    """Whether every value of the weights is read, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +72,9 @@ class Subject:
         self.options = options or Options()
         self.trouble: Problem | None = None
         """What is wrong with the reference itself; an error leaves nothing else to judge."""
+        self._read: dict[str, dict[str, Any]] = {}
+        self.watch: Callable[[int, int], None] = lambda done, total: None
+        """Told the bytes of values that are read and their total, while they are."""
 
     @cached_property
     def files(self) -> tuple[ModelFile, ...]:
@@ -109,6 +124,11 @@ class Subject:
         return gathering.checkpoint()
 
     @cached_property
+    def values(self) -> ValueScan | None:
+        """The figures of all tensors, if the options ask for them. MissingError without numpy."""
+        return scan_values(self.checkpoint, self.watch) if self.options.values else None
+
+    @cached_property
     def weights(self) -> WeightSet:
         """The set of weight files that is judged."""
         if not self.only:
@@ -124,9 +144,14 @@ class Subject:
         return known and bool(len(checkpoint.columns)) and not any(p.severity == "error" for p in checkpoint.problems)
 
     @cached_property
-    def rows(self) -> dict[str, int]:
-        """The row of each tensor by its name."""
-        return {name: row for row, name in enumerate(self.checkpoint.columns.names)}
+    def places(self) -> Places:
+        """Where the language model is among the tensors."""
+        return places(self.checkpoint.columns)
+
+    @property
+    def tensor_names(self) -> list[str]:
+        """The names of all tensors, in the order of the files."""
+        return self.checkpoint.columns.names
 
     @cached_property
     def tokenizer(self) -> TokenizerFacts:
@@ -176,36 +201,55 @@ class Subject:
         if self.trouble is not None and self.trouble.severity == "error":
             return (self.trouble,)
         told = [self.trouble] if self.trouble else []
-        told += [*self.config.problems, *self.checkpoint.problems, *self.tokenizer.problems, *self._json_problems]
-        told += pickle_index_problems(self.folder, self.by_name) if not self.only else []
-        known = {problem.where for problem in told}
-        told += [each.as_problem() for each in self.files if each.problem and each.name not in known]
+        told += [*self.config.problems, *self.checkpoint.problems, *self.tokenizer.problems]
+        if not self.only:
+            read = {problem.where for problem in self.tokenizer.problems}
+            told += side_problems(self.folder, [name for name in self.by_name if name not in read])
+            told += pickle_index_problems(self.folder, self.by_name)
+        known = {problem.where for problem in told if problem.severity == "error"}
+        told += [_of_entry(each) for each in self.files if each.problem and printable(each.name) not in known]
         return tuple(dict.fromkeys(told))
 
     @property
     def remote_code(self) -> dict[str, list[str]]:
-        """The classes of auto_map by their role, from config.json and tokenizer_config.json."""
-        return {**_auto_map(self.raw), **_auto_map(self.tokenizer_config)}
+        """The classes of auto_map by their role, from all files that may hold one."""
+        found = auto_map(self.raw)
+        for name in MAPPING_FILES:
+            found.update(auto_map(self.json(name)))
+        return found
+
+    def told_in(self, role: str) -> str:
+        """The file beside config.json whose auto_map has the role."""
+        return next((name for name in MAPPING_FILES if role in auto_map(self.json(name))), "config.json")
 
     @cached_property
     def custom(self) -> bool:
         """True when the configuration class comes from the repository: library rules do not bind it."""
-        return "AutoConfig" in _auto_map(self.raw)
+        return "AutoConfig" in auto_map(self.raw)
+
+    @property
+    def writes_text(self) -> bool:
+        """True when the class that the configuration names generates text."""
+        return any(each.endswith(WRITERS) for each in self.config.architectures)
 
     def has(self, name: str) -> bool:
-        """True when the folder holds an entry of that name."""
-        return os.path.lexists(self.folder / name)
+        """True when the folder holds an entry of that name; never for a name that leads out of it."""
+        path = PurePosixPath(name)
+        return not path.is_absolute() and ".." not in path.parts and os.path.lexists(self.folder / name)
 
-    def json(self, name: str, parse: Callable[[bytes], JsonObject] | None = None) -> dict[str, Any]:
-        """The object in a JSON file of the folder; empty when it is absent or broken."""
-        if self.only or not self.has(name):
-            return {}
-        try:
-            return read_object(self.folder / name, self.folder, parse=parse).value
-        except JsonError:
-            return {}
+    def json(self, name: str, parse: Callable[[bytes], JsonObject] = parse_small) -> dict[str, Any]:
+        """The object in a JSON file of the folder, read once; empty when it is absent or broken."""
+        if name not in self._read:
+            self._read[name] = {}
+            if not self.only and self.has(name):
+                try:
+                    self._read[name] = read_object(self.folder / name, self.folder, parse=parse).value
+                except JsonError:
+                    pass  # another rule tells
+        return self._read[name]
 
     def _scanned(self) -> Iterator[tuple[ModelFile, PickleScan]]:
+        walk = Walk()
         for each in self.files:
             if not each.problem and each.name.lower().endswith(PICKLE_SUFFIXES):
                 try:
@@ -213,28 +257,24 @@ class Subject:
                         if is_lfs_pointer(file.read(LOOK)):
                             continue
                         file.seek(0)
-                        yield each, scan_file(file, each.bytes)
+                        walk = Walk(opcodes=walk.opcodes)
+                        yield each, scan_file(file, each.bytes, walk)
                 except (ModelError, OSError) as error:
                     yield each, PickleScan("unknown", broken=f"cannot be read ({error})")
-
-    @cached_property
-    def _json_problems(self) -> list[Problem]:
-        """Files that no reader of the models room opens, but that runtimes do."""
-        found = []
-        for name in ("generation_config.json", "adapter_config.json", "preprocessor_config.json"):
-            if not self.only and self.has(name):
-                try:
-                    read_object(self.folder / name, self.folder)
-                except JsonError as error:
-                    code = error.code if error.fault in ("lfs_pointer", "file") else "side_json"
-                    severity: Severity = "warning" if code == "side_json" else "error"
-                    found.append(error.problem(where=name, severity=severity, code=code))
-        return found
 
 
 def subject_of(folder: Path, *, only: str = "", options: Options | None = None) -> Subject:
     """The subject of a local folder."""
     return Subject(Location(str(folder), folder, "local"), only=only, options=options)
+
+
+def _of_entry(file: ModelFile) -> Problem:
+    """The fault of an entry, the milder the less it has to do with loading the model."""
+    problem = file.as_problem()
+    if file.kind == "other":
+        return replace(problem, severity="info")
+    beside = file.kind == "code" or ("/" in file.name and not file.name.startswith(f"{MORE}/"))
+    return replace(problem, severity="warning") if beside else problem
 
 
 def _sections(path: str, values: Mapping[str, Any], depth: int) -> list[Section]:
@@ -244,17 +284,6 @@ def _sections(path: str, values: Mapping[str, Any], depth: int) -> list[Section]
         if isinstance(nested, dict) and depth:
             found += _sections(f"{path}{part}.", nested, depth - 1)
     return found
-
-
-def _auto_map(values: Mapping[str, Any]) -> dict[str, list[str]]:
-    given = values.get("auto_map")
-    if isinstance(given, (list, tuple)):  # old tokenizers write the two classes alone
-        given = {"AutoTokenizer": given}
-    found = {}
-    for role, named in given.items() if isinstance(given, dict) else ():
-        classes = named if isinstance(named, (list, tuple)) else [named]
-        found[str(role)] = [each for each in classes if isinstance(each, str) and each]
-    return {role: classes for role, classes in found.items() if classes}
 
 
 __all__ = ["NO_CONFIG", "Options", "Section", "Subject", "subject_of"]

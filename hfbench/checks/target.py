@@ -11,7 +11,16 @@ from hfbench.checks.subject import Options, Subject
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.models.files import describe_file, kind_of
 from hfbench.models.problem import Problem, Severity, listed
-from hfbench.models.reference import DEFAULT_REVISION, Location, NotCached, cached_revisions, commit_of, resolve
+from hfbench.models.reference import (
+    DEFAULT_REVISION,
+    Location,
+    NotCached,
+    cache_folder,
+    cached_name,
+    cached_revisions,
+    commit_of,
+    resolve,
+)
 from hfbench.paths import expand
 
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*")
@@ -30,15 +39,15 @@ def find(text: str, *, cache_dir: Path | None = None, options: Options | None = 
     path = expand(given)
     if not _exists(path):
         return _referred(given, cache_dir, options)
-    if path.is_dir():
-        return _folder(given, path, options)
+    if os.path.isdir(path):
+        return _folder(given, path, options, cache_dir)
     if path.name.endswith(".index.json"):
-        return _folder(given, path.absolute().parent, options)
+        return _folder(given, path.absolute().parent, options, cache_dir)
     return _file(given, path, options)
 
 
-def _folder(given: str, path: Path, options: Options | None) -> Subject:
-    if (path / "snapshots").is_dir() and path.absolute().name.startswith(_CACHE):
+def _folder(given: str, path: Path, options: Options | None, cache_dir: Path | None) -> Subject:
+    if os.path.isdir(path / "snapshots") and path.absolute().name.startswith(_CACHE):
         return _cached(given, path, options)
     location = Location(given, path, "local")
     try:
@@ -48,9 +57,11 @@ def _folder(given: str, path: Path, options: Options | None) -> Subject:
     if not names:
         return troubled(location, "folder_empty", "the folder is empty")
     subject = Subject(location, options=options)
-    if _REPO.fullmatch(given):
-        holds_model = any(kind_of(name) in ("config", "weights", "index") for name in names)
+    holds_model = any(kind_of(name) in ("config", "weights", "index") for name in names)
+    cached = os.path.isdir((cache_dir or cache_folder()) / cached_name(given))
+    if _REPO.fullmatch(given) and (cached or not holds_model):  # else it is a path, and nothing stands for anything
         found = "a local folder of this name is taken in place of the Hub repository"
+        found += ", which is in the cache" if cached else ""
         found += "" if holds_model else f"; it holds no model, only {listed(sorted(names))}"
         severity: Severity = "info" if holds_model else "error"
         subject.trouble = Problem(severity=severity, where=given, found=found, code="local_shadows_repo")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hfbench.checks.subject import Subject
-from hfbench.models.columns import TensorInfo
+from hfbench.models.columns import TensorColumns, TensorInfo
 
 FLOATING = frozenset({"F64", "F32", "F16", "BF16"})
 
@@ -21,6 +21,44 @@ EMBEDDINGS = (
     "embeddings.weight",
 )
 HEADS = frozenset({"lm_head", "output", "embed_out", "output_layer", "head", "logits", "lm_heads"})
+
+EXTRA_ROWS = {"mllama": 8}
+"""Rows that a family's embedding has beyond its vocabulary: tokens that stand for images."""
+
+PLAIN = frozenset(
+    [
+        "llama",
+        "mistral",
+        "mixtral",
+        "ministral",
+        "qwen2",
+        "qwen2_moe",
+        "qwen3",
+        "qwen3_moe",
+        "gemma",
+        "gemma2",
+        "gemma3_text",
+        "smollm3",
+        "granite",
+        "granitemoe",
+        "olmo",
+        "olmo2",
+        "olmo3",
+        "cohere",
+        "cohere2",
+        "starcoder2",
+        "stablelm",
+        "phi",
+        "persimmon",
+        "exaone4",
+        "helium",
+        "glm",
+        "glm4",
+        "nemotron",
+        "arcee",
+    ]
+)
+"""Families whose q_proj has heads times head_dim rows and whose embedding is hidden_size wide."""
 
 _LAYER = re.compile(r"(?:^|\.)(?:layers|layer|h|blocks)\.(\d{1,5})\.")
 _ELSEWHERE = re.compile(
@@ -42,40 +80,52 @@ class Layers:
         return max(self.numbers) + 1
 
 
-def text_layers(names: Iterable[str]) -> Layers | None:
-    """The layers of the language model, None when there are none or more than one candidate."""
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the parts of the language model are; what is not found, or not for certain, is None."""
+
+    layers: Layers | None
+    numbered: bool
+    """Whether any tensor belongs to a numbered layer, of whatever part."""
+    embedding: TensorInfo | None
+    """The table of token embeddings: of two dimensions and not packed."""
+    head: TensorInfo | None
+    """A tensor of the output head, packed or not."""
+
+
+def places(columns: TensorColumns) -> Places:
+    """One look at all names."""
     groups: dict[str, set[str]] = {}
-    for name in names:
+    outer = array("L")
+    for row, name in enumerate(columns.names):
         if match := _LAYER.search(name):
             groups.setdefault(name[: match.start(1)], set()).add(match[1])
-    groups = {prefix: numbers for prefix, numbers in groups.items() if not _ELSEWHERE.search(prefix)}
-    if len(groups) != 1:
+        else:
+            outer.append(row)
+    return Places(_text_layers(groups), bool(groups), _embedding(columns, outer), _head(columns, outer))
+
+
+def _text_layers(groups: Mapping[str, set[str]]) -> Layers | None:
+    """The layers of the language model, None when there are none or more than one candidate."""
+    kept = {prefix: numbers for prefix, numbers in groups.items() if not _ELSEWHERE.search(prefix)}
+    if len(kept) != 1:
         return None
-    prefix, numbers = groups.popitem()
+    prefix, numbers = kept.popitem()
     return Layers(prefix.rstrip("."), frozenset(map(int, numbers)))
 
 
-def outer_names(subject: Subject) -> list[str]:
-    """The tensors that belong to no numbered layer."""
-    return [name for name in subject.rows if not _LAYER.search(name)]
-
-
-def embedding(subject: Subject) -> TensorInfo | None:
-    """The table of token embeddings: of two dimensions and not packed; None when none is found or several are."""
-    found = [
-        subject.checkpoint.columns[subject.rows[name]]
-        for name in outer_names(subject)
-        if name.endswith(EMBEDDINGS) and not _ELSEWHERE.search(name)
-    ]
+def _embedding(columns: TensorColumns, outer: Iterable[int]) -> TensorInfo | None:
+    names = columns.names
+    found = [columns[row] for row in outer if names[row].endswith(EMBEDDINGS) and not _ELSEWHERE.search(names[row])]
     tables = [each for each in found if len(each.shape) == 2 and each.dtype in FLOATING]
     named = [each for each in tables if each.name.endswith(EMBEDDINGS[:5])]
     tables = named or tables
     return tables[0] if len(tables) == 1 else None
 
 
-def head(subject: Subject) -> str | None:
-    """The name of a tensor of the output head, packed or not; None when there is none."""
-    for name in outer_names(subject):
+def _head(columns: TensorColumns, outer: Iterable[int]) -> TensorInfo | None:
+    for row in outer:
+        name = columns.names[row]
         if not HEADS.isdisjoint(name.split(".")[:-1]) and not _ELSEWHERE.search(name):
-            return name
+            return columns[row]
     return None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from hfbench.actions.index import ACTIONS_PATH, declared_actions
 from hfbench.exits import complain
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hfbench.actions.base import Spec
 

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from hfbench.actions.base import InvalidParams, Spec
 from hfbench.actions.params import Param, Problem
-from hfbench.actions.render import result_lines
-from hfbench.actions.results import exit_of, result_data
+from hfbench.actions.results import result_data
 from hfbench.commands.parser import Parser
-from hfbench.commands.watch import StderrRun, watch_or_cancel
-from hfbench.errors import HfbenchError, error_from_parts
-from hfbench.exits import Exit, complain
-from hfbench.jobs.launch import JobRequest, launch
-from hfbench.jobs.snapshot import JobSnapshot, State
-from hfbench.paths import jobs_root
+from hfbench.commands.printed import print_result
+from hfbench.commands.stderr_run import StderrRun
 from hfbench.units import parse_duration
 
 WAITING = (
@@ -32,23 +26,16 @@ def main(spec: Spec, words: Sequence[str]) -> int:
     timeout = parse_duration(given.timeout) if given.timeout is not None else None
     if spec.inline and not given.detach:
         spec.require()
-        return _print_result(spec, result_data(request.perform(StderrRun())), given.json)
-    job = launch(
-        jobs_root(),
-        JobRequest(
-            action=spec.name,
-            params=spec.values(request),
-            lease=not given.no_lease,
-            timeout=timeout,
-            label=given.label,
-        ),
-    )
-    if given.detach:
-        print(json.dumps({"job": job.id, "directory": str(job.path)}) if given.json else job.id)
-        return Exit.OK
-    snapshot, interrupted = watch_or_cancel(job, quiet=given.json)
-    code = report_end(spec, snapshot, given.json)
-    return Exit.INTERRUPTED if interrupted else code
+        if getattr(request, "live", False):
+            from hfbench.commands.live import Live, show_live
+
+            return show_live(cast(Live, request), as_json=given.json)
+        with StderrRun(quiet=given.json) as run:
+            data = result_data(request.perform(run))
+        return print_result(spec, data, given.json)
+    from hfbench.commands.as_job import run_as_job  # half of what an inline command would take to start
+
+    return run_as_job(spec, request, given, timeout)
 
 
 def parser_for(spec: Spec) -> argparse.ArgumentParser:
@@ -71,30 +58,6 @@ def parser_for(spec: Spec) -> argparse.ArgumentParser:
     return parser
 
 
-def report_end(spec: Spec, snapshot: JobSnapshot, as_json: bool) -> int:
-    """Print how a job ended and turn it into an exit code."""
-    if snapshot.state is State.FINISHED and snapshot.result is not None:
-        return _print_result(spec, {**snapshot.result, "job": snapshot.id}, as_json)
-    if snapshot.error:
-        error = error_from_parts(snapshot.error)
-    else:
-        how = "died" if snapshot.state is State.DIED else f"was {snapshot.state}"
-        error = HfbenchError(f"the job {how}: {snapshot.sentence() or 'no reason given'}", where=snapshot.id)
-    if snapshot.state is State.DIED and not as_json:
-        for line in snapshot.tail:
-            complain(f"| {line}")
-    if as_json:
-        told = {"error": error.parts(), "job": snapshot.id, "state": str(snapshot.state)}
-        print(json.dumps(told, ensure_ascii=True))
-    complain(error)
-    return int(error.exit)
-
-
-def _print_result(spec: Spec, data: dict[str, Any], as_json: bool) -> int:
-    print(json.dumps(data, ensure_ascii=True) if as_json else "\n".join(result_lines(spec, data)))
-    return exit_of(data)
-
-
 def _add(parser: argparse.ArgumentParser, param: Param) -> None:
     details = [param.help]
     if param.choices:
@@ -109,7 +72,10 @@ def _add(parser: argparse.ArgumentParser, param: Param) -> None:
         parser.add_argument(param.flag, dest=param.name, default=None, action=argparse.BooleanOptionalAction, help=help)
     else:
         metavar = (param.unit or param.kind or param.type.__name__).upper()
-        parser.add_argument(param.flag, dest=param.name, required=param.required, metavar=metavar, help=help)
+        how = "append" if param.many else "store"  # a list is one word with commas, or the option again and again
+        parser.add_argument(
+            param.flag, dest=param.name, action=how, required=param.required, metavar=metavar, help=help
+        )
 
 
 def values_of(spec: Spec, given: argparse.Namespace) -> dict[str, Any]:
@@ -120,6 +86,7 @@ def values_of(spec: Spec, given: argparse.Namespace) -> dict[str, Any]:
         if text is None:
             continue
         try:
+            text = ",".join(text) if isinstance(text, list) else text
             values[param.name] = param.parse(text) if isinstance(text, str) else text
         except Problem as problem:
             problems.append(problem)

@@ -5,23 +5,39 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
+from dataclasses import replace
 
 from hfbench.exits import complain
 from hfbench.jobs.cancel import cancel
 from hfbench.jobs.directory import JobDirectory
-from hfbench.jobs.events import Event, Log
+from hfbench.jobs.events import Event, Log, Progress
 from hfbench.jobs.follow import snapshots
-from hfbench.jobs.run import Run
-from hfbench.jobs.snapshot import JobSnapshot, State, read_job
+from hfbench.jobs.snapshot import JobSnapshot, State, advance, read_job
 from hfbench.text import clip, printable
 from hfbench.units import show_elapsed, show_value
 
 
-class StderrRun(Run):
-    """The run of an action in this process: its warnings go to stderr."""
+class ProgressLine:
+    """What an action in this process tells: warnings as lines, and on a terminal one line with how far it is."""
 
-    def __init__(self) -> None:
-        super().__init__(emit=_show)
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._live = not quiet and is_live()
+        self._snapshot = JobSnapshot(id="", action="", state=State.RUNNING, started=time.time())
+
+    def show(self, event: Event) -> None:
+        """Take in what was told."""
+        if isinstance(event, Log) and event.level != "info":
+            self.clear()
+            complain(event.text)
+        elif isinstance(event, Progress) and self._live:
+            self._snapshot = replace(self._snapshot, phases=advance(self._snapshot.phases, event))
+            _redraw(status_line(self._snapshot))
+
+    def clear(self) -> None:
+        """Take the line away, if one was drawn."""
+        if self._snapshot.phases:
+            _redraw("")
 
 
 def watch(job: JobDirectory, *, quiet: bool = False) -> JobSnapshot:
@@ -74,8 +90,3 @@ def _redraw(line: str) -> None:
     width = shutil.get_terminal_size().columns - 1
     sys.stderr.write(f"\r\x1b[K{clip(line, width, ellipsis='...')}")
     sys.stderr.flush()
-
-
-def _show(event: Event) -> None:
-    if isinstance(event, Log) and event.level != "info":
-        complain(event.text)

@@ -9,21 +9,48 @@ from hfbench.estimate.blocks.attention import WINDOWED, WINDOWS
 from hfbench.estimate.caches import LayerCache, attention_cache
 from hfbench.estimate.family import FULL, Family, families
 from hfbench.estimate.parts import Part
-from hfbench.estimate.settings import MOST_LAYERS, NotKnown, Settings
+from hfbench.estimate.settings import MOST_LAYERS, NotKnown, Settings, class_table
 from hfbench.models.config import TEXT_PARTS, ModelConfig
-from hfbench.models.problem import quoted
+from hfbench.models.problem import listed, quoted
 
-RECURRENT = ("linear_attention", "mamba", "conv", "recurrent", "kda")
+KINDS = ("layer_types", "layers_block_type")
+PLAIN = (FULL, "attention", *WINDOWED)
+"""Kinds of layers whose cache follows from their heads alone."""
+STATES = (
+    "attn_layer_indices",
+    "attn_layer_period",
+    "conv_L_cache",
+    "conv_kernel",
+    "inference_state",
+    "linear_",
+    "lru_",
+    "mamba_",
+    "n_mamba_",
+    "n_recurrent",
+    "recurrent",
+    "rwkv",
+    "short_conv",
+    "ssm_",
+    "state_size",
+)
+"""Beginnings of settings that only models have which keep a state beside or instead of keys and values."""
 UNEVEN = (
+    "H_cycles",
+    "block_configs",
+    "cca_time0",
+    "compress_ratios",
+    "dim_head",
     "global_head_dim",
+    "index_head_dim",
     "num_global_key_value_heads",
     "num_kv_shared_layers",
-    "v_head_dim",
-    "compress_ratios",
-    "swa_num_key_value_heads",
     "swa_head_dim",
+    "swa_num_key_value_heads",
+    "use_cla",
+    "v_head_dim",
+    "zero_expert_num",
 )
-"""Settings by which the layers of a model keep different amounts."""
+"""Settings by which layers keep other amounts than their heads tell, or keep them more than once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +99,7 @@ def architecture_of(config: ModelConfig) -> Architecture:
         caches=tuple(caches) if caches is not None else None,
         text=text,
         not_known=tuple(dict.fromkeys(reasons)),
-        guesses=_unread(settings),
+        guesses=(*_unread(settings), *_assumed(text)),
     )
 
 
@@ -89,6 +116,13 @@ def _unread(settings: Settings) -> tuple[str, ...]:
     if settings.kind == "qwen3_asr" and "thinker_config" in settings.raw and "text_config" not in settings.raw:
         return ("thinker_config is not read by transformers 5.24, which builds the default sizes counted here",)
     return ()
+
+
+def _assumed(text: Settings) -> tuple[str, ...]:
+    """Sizes of the language model that the file leaves out, when it has any of its own."""
+    missing = text.assumed("layers", "hidden", "heads", "vocab") if text.raw else ()
+    what = f"{listed(missing)} {'is' if len(missing) == 1 else 'are'} not given"
+    return (f"{what}: counted by the defaults of {class_table().title}",) if missing else ()
 
 
 def _unknown(config: ModelConfig, settings: Settings) -> Architecture:
@@ -120,19 +154,25 @@ def _generic(config: ModelConfig, reasons: tuple[str, ...]) -> Architecture:
     except NotKnown as reason:
         return Architecture(not_known=(*reasons, f"KV cache: {reason}"))
     guess = f"model_type {quoted(config.model_type or '')} is not known here: the KV cache is counted from its heads"
+    if settings.optional(*WINDOWS) and not settings.sequence(*KINDS):
+        guess += ", and every layer as full, for the layers of its window are not listed"
     return Architecture(caches=tuple(caches), text=settings, not_known=reasons, guesses=(guess,))
 
 
 def _by_heads(config: ModelConfig, c: Settings) -> list[LayerCache]:
     assert config.layers is not None
-    kinds = [str(each) for each in c.sequence("layer_types")][: config.layers] or [FULL] * config.layers
-    if recurrent := [kind for kind in kinds if kind.startswith(RECURRENT)]:
-        raise NotKnown(f"the state of {recurrent[0]} layers is not known for this model_type")
-    if any(name in c.raw for name in ("linear_attn_config", "ssm_config", "attn_layer_period")):
-        raise NotKnown("some layers are recurrent, and their state is not known for this model_type")
+    kinds = [str(each) for each in c.sequence(*KINDS)][: config.layers]
+    if strange := [kind for kind in kinds if kind not in PLAIN]:
+        raise NotKnown(f"what {quoted(strange[0])} layers keep is not known for this model_type")
+    if any(name.startswith(STATES) for name in (*c.raw, *(c.cls.fields if c.cls else ()))):
+        raise NotKnown("some layers keep a state, and its size is not known for this model_type")
+    if Settings(config.raw).flag("is_encoder_decoder"):
+        raise NotKnown("a decoder also keeps what its encoder gave, and how is not known for this model_type")
+    kinds = kinds or [FULL] * config.layers
     rank = c.optional("kv_lora_rank")
-    if strange := [name for name in UNEVEN if c.raw.get(name) and not (rank and name == "v_head_dim")]:
-        raise NotKnown(f"{strange[0]} gives some layers other heads, and how is not known for this model_type")
+    for name in UNEVEN:
+        if (c.raw.get(name) or (c.cls and c.declares(name))) and not (rank and name == "v_head_dim"):
+            raise NotKnown(f"{name} changes what layers keep, and how is not known for this model_type")
     if rank:
         return [LayerCache("latent_attention", shared=rank + c.optional("qk_rope_head_dim"))] * config.layers
     if not config.kv_heads or not config.head_dim:

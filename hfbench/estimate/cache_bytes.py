@@ -70,7 +70,7 @@ def cache_terms(model: Model, work: Workload) -> dict[str, list[int]]:
             state = cache.state * state_size + cache.state32 * 4
             sums["recurrent_state"] += layers * state / work.tp
         for name, value in sums.items():
-            terms[name][stage] = ceil(work.batch * value)
+            terms[name][stage] = ceil(work.sequences * value)
     return terms
 
 

@@ -23,6 +23,8 @@ class Device:
     bf16_flops: float = 0.0
     source: str = ""
     read: str = ""
+    nominal: bool = False
+    """The memory is that of the name: a driver tells a little less."""
 
 
 @lru_cache(maxsize=1)
@@ -37,6 +39,7 @@ def devices() -> tuple[Device, ...]:
             bf16_flops=row.get("bf16_tflops", 0) * 1e12,
             source=row["source"],
             read=str(row["read"]),
+            nominal=row.get("nominal", False),
         )
         for row in read["device"]
     )

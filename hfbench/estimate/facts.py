@@ -36,6 +36,19 @@ class FitDevice:
     needed: int
     present: int | None
     source: str
+    nominal: bool
+    """The memory is that of the GPU's name: its driver tells a little less."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitCell:
+    """One context and batch of the grid: the total on the fullest GPU, and what does not fit."""
+
+    context: int
+    batch: int
+    total_bytes: int
+    fits: bool
+    limiting: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +87,10 @@ class FitReport:
     pp: int
     ep: int
     runtime: str
+    allowed: Mapping[str, tuple[int, ...]]
+    """Ranks by name that the shape of the model allows, up to 64."""
+    grid: tuple[tuple[FitCell, ...], ...]
+    """A row a context, when it was asked for and everything is known."""
     guesses: tuple[str, ...]
     warnings: tuple[str, ...]
     failed: bool

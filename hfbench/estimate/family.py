@@ -17,6 +17,15 @@ from hfbench.estimate.settings import NotKnown, Settings
 FULL = "full_attention"
 DENSE = "dense"
 
+PURPOSES = {
+    "LMHeadModel": "words",
+    "ForSequenceClassification": "sequences",
+    "ForTokenClassification": "tokens",
+    "ForQuestionAnswering": "spans",
+    "Model": "none",
+}
+"""Endings of architectures, the first that fits, and what their heads give."""
+
 
 class Block(Protocol):
     """A module of a layer."""
@@ -67,6 +76,23 @@ def labels(c: Settings) -> int:
     return len(told) if isinstance(told, dict) and told else c.size("num_labels", default=2)
 
 
+def purpose_of(c: Settings) -> str:
+    """What the architecture's name ends with, in a word: `words` unless it is said."""
+    named = c.sequence("architectures")
+    name = str(named[0]) if named else ""
+    return next((purpose for ending, purpose in PURPOSES.items() if name.endswith(ending)), "words")
+
+
+def other_head(purpose: str, c: Settings, width: int) -> Parts:
+    """The head of a classifier, none for a bare model."""
+    if purpose == "sequences":
+        yield from linear("score", labels(c), width)
+    elif purpose == "tokens":
+        yield from linear("score", labels(c), width, c.flag("token_classification_bias", True))
+    elif purpose == "spans":
+        yield from linear("qa_outputs", 2, width, True)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Decoder:
     """A stack of equal or alternating layers between an embedding and a head."""
@@ -85,6 +111,9 @@ class Decoder:
     final_norm: str = "norm"
     head: str = "lm_head"
     head_bias: Switch = False
+    ties: bool = True
+    """Whether the class ties the head at all."""
+    head_width: Callable[[Settings], int] = lambda c: c.hidden
     more: Callable[[Settings], Parts] = nothing
     """Further tensors, named from `module` on."""
     layer_more: Callable[[Settings], Parts] = nothing
@@ -103,18 +132,12 @@ class Decoder:
 
     def end(self, c: Settings) -> Parts:
         """The head that the architecture's name asks for: words, classes, or none."""
-        named = c.sequence("architectures")
-        ending = str(named[0]) if named else ""
-        bias = on(self.head_bias, c)
-        if ending.endswith("ForSequenceClassification"):
-            yield from linear("score", labels(c), c.hidden)
-        elif ending.endswith("ForTokenClassification"):
-            yield from linear("score", labels(c), c.hidden, True)
-        elif not self.head or (ending.endswith("Model") and not ending.endswith(("LMHeadModel", "LMModel"))):
-            return
-        elif not c.tied:
-            yield from linear(self.head, c.vocab, c.hidden, bias)
-        elif bias:
+        purpose, bias, width = purpose_of(c), on(self.head_bias, c), self.head_width(c)
+        if purpose != "words":
+            yield from other_head(purpose, c, width)
+        elif self.head and not (c.tied and self.ties):
+            yield from linear(self.head, c.vocab, width, bias)
+        elif self.head and bias:
             yield Part(f"{self.head}.bias", (c.vocab,))
 
     def body(self, c: Settings) -> Parts:

@@ -8,8 +8,9 @@ from functools import lru_cache
 from math import ceil
 
 from hfbench.estimate.cache_bytes import TERMS, cache_terms
+from hfbench.estimate.facts import FitCell
 from hfbench.estimate.runtimes import SIZES
-from hfbench.estimate.weights import Layout
+from hfbench.estimate.weights import Layout, padded
 from hfbench.estimate.workload import Model, Shape, Workload
 
 LONGEST = 2**24
@@ -61,30 +62,19 @@ class Estimate:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One cell of the grid."""
-
-    context: int
-    batch: int
-    total: int
-    fits: bool
-    limiting: str | None
-
-
 def estimate(model: Model, work: Workload) -> Estimate:
     """Bytes of every term on the fullest GPU; units are bytes throughout.
 
     total = weights + caches + activations + logits + context + graphs + NCCL, where each follows FORMULAS.
     """
-    layout = Layout(work.tp, work.pp, work.ep, model.shape.kv_heads)
+    layout = Layout(work.tp, work.pp, work.ep, model.shape.kv_heads, work.runtime.vocab_multiple)
     weights = _weights(model, layout, SIZES[work.weight_dtype])
     caches = cache_terms(model, work)
     stage = max(range(work.pp), key=lambda each: weights[each] + sum(term[each] for term in caches.values()))
     terms = {"weights": weights[stage]}
     terms |= {name: term[stage] for name, term in caches.items() if name == "kv_cache" or any(term)}
     terms["activations"] = activation_bytes(model.shape, work)
-    terms["logits"] = ceil(work.batch * model.shape.vocab / work.tp) * 4
+    terms["logits"] = ceil(work.sequences * padded(model.shape.vocab, work.runtime.vocab_multiple) / work.tp) * 4
     terms["cuda_context"] = work.runtime.context_bytes
     if work.runtime.graph_bytes:
         terms["graph_pools"] = work.runtime.graph_bytes
@@ -98,7 +88,7 @@ def activation_bytes(shape: Shape, work: Workload) -> int:
 
     Attention is taken to be fused (no context x context matrix). vLLM passes `prefill_tokens` at most at a time.
     """
-    tokens = work.context * work.batch
+    tokens = work.context * work.sequences
     tokens = min(tokens, work.runtime.prefill_tokens) if work.runtime.prefill_tokens else tokens
     attention = (shape.heads + 2 * shape.kv_heads) * shape.head_dim / work.tp
     return ceil(tokens * (4 * shape.hidden + attention + 2 * shape.width / work.tp) * SIZES[work.dtype])
@@ -106,7 +96,7 @@ def activation_bytes(shape: Shape, work: Workload) -> int:
 
 def grid(
     model: Model, work: Workload, memory: int, contexts: Sequence[int], batches: Sequence[int]
-) -> tuple[tuple[Cell, ...], ...]:
+) -> tuple[tuple[FitCell, ...], ...]:
     """One row a context, one cell a batch: the total on a GPU of `memory` usable bytes, and what limits it."""
     return tuple(
         tuple(_cell(model, replace(work, context=context, batch=batch), memory) for batch in batches)
@@ -133,9 +123,15 @@ def _rigidity(term: str) -> int:
     return len(GROWING) - GROWING.index(term) if term in GROWING else 0
 
 
-def _cell(model: Model, work: Workload, memory: int) -> Cell:
+def _cell(model: Model, work: Workload, memory: int) -> FitCell:
     found = estimate(model, work)
-    return Cell(work.context, work.batch, found.total, found.total <= memory, found.limiting(memory))
+    return FitCell(
+        context=work.context,
+        batch=work.batch,
+        total_bytes=found.total,
+        fits=found.total <= memory,
+        limiting=found.limiting(memory),
+    )
 
 
 def _largest(most: int, holds: Callable[[int], bool]) -> int:

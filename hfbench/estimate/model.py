@@ -9,15 +9,14 @@ from typing import Any, Literal
 
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.estimate.architecture import Architecture, architecture_of
+from hfbench.estimate.headers import Headers, count_headers
 from hfbench.estimate.quantized import Scheme, scheme_of
 from hfbench.estimate.runtimes import COMPUTING, SIZES, Runtime, dtype_named
 from hfbench.estimate.settings import NotKnown, Settings
-from hfbench.estimate.weights import Weights, from_bytes, from_columns, from_parts
+from hfbench.estimate.weights import Weights, from_bytes, from_parts
 from hfbench.estimate.workload import Model, Shape
-from hfbench.models.checkpoint import Checkpoint, open_checkpoint
 from hfbench.models.config import ModelConfig, read_config
-from hfbench.models.files import list_files
-from hfbench.models.json_text import JsonError, read_object
+from hfbench.models.json_text import JsonError, cut_depth, read_object
 from hfbench.models.problem import Problem
 from hfbench.models.problem import counted as numbered
 from hfbench.models.reference import Location, NotFound
@@ -48,17 +47,17 @@ class Reading:
 def read_model(location: Location, *, runtime: Runtime, dtype: str | None) -> Reading:
     """The model of a folder. NotFound when it holds neither weights nor a configuration."""
     config = read_config(location.folder)
-    files = list_files(location.folder)
-    checkpoint = open_checkpoint(location.folder, files)
     architecture = architecture_of(config)
+    tied = config.tied if config.tied is not None else _class_ties(architecture)
+    headers = count_headers(location.folder, layers=config.layers, tied=tied, bits=_bits(config.raw))
     computing = dtype if dtype in COMPUTING else computing_dtype(config, runtime)
     held = dtype or computing
-    weights, source, guesses = _weights(location, config, checkpoint, architecture, held, dtype is not None)
+    weights, source, guesses = _weights(location, config, headers, architecture, held, dtype is not None)
     if weights.unused:
         what = "a copy of a tied head, or layers beyond those of the configuration"
         guesses = (*guesses, f"{show_bytes(weights.unused)} stored are not loaded: {what}")
     shape = shape_of(config, architecture)
-    broken = tuple(each for each in checkpoint.problems if each.severity == "error") if source == "headers" else ()
+    broken = tuple(each for each in headers.problems if each.severity == "error") if source == "headers" else ()
     model = Model(location.name, weights, architecture.caches, shape, config.context)
     return Reading(
         model=model,
@@ -112,30 +111,27 @@ def shape_of(config: ModelConfig, architecture: Architecture) -> Shape:
 def _weights(
     location: Location,
     config: ModelConfig,
-    checkpoint: Checkpoint,
+    headers: Headers,
     architecture: Architecture,
     held: str,
     asked: bool,
 ) -> tuple[Weights, Source, tuple[str, ...]]:
-    layers = config.layers
-    if len(checkpoint.columns):
-        tied = config.tied if config.tied is not None else _class_ties(architecture)
-        weights = from_columns(checkpoint.columns, layers=layers, tied=tied, bits=_bits(config.raw))
-        return weights, "headers", ()
+    if headers.weights is not None:
+        return headers.weights, "headers", ()
     if architecture.parts is not None:
         scheme, guesses = _scheme(config, location.folder, asked)
         size = SIZES[held]
-        depth = layers or (len(architecture.caches) if architecture.caches else 1)
+        depth = config.layers or (len(architecture.caches) if architecture.caches else 1)
         weights = from_parts(architecture.parts, layers=depth, size=size, scheme=scheme)
         counted = "weights are counted from the architecture, not from headers"
-        unread = _unread(checkpoint)
+        unread = _unread(headers)
         return weights, "architecture", (f"{counted}: {unread}" if unread else counted, *guesses)
     unopened = choose_weights(location.folder).unopened
     total = sum(each.bytes for each in unopened)
     if total:
         return from_bytes(total), "files", (f"weights are the size of {numbered(len(unopened), 'file')}, not opened",)
     if config.source is None:
-        if unread := _unread(checkpoint):
+        if unread := _unread(headers):
             raise HfbenchError(
                 f"no weights can be read: {unread}", where=location.folder, remedy="hfbench check tells more"
             )
@@ -143,11 +139,11 @@ def _weights(
     return from_bytes(0), "architecture", ()
 
 
-def _unread(checkpoint: Checkpoint) -> str:
+def _unread(headers: Headers) -> str:
     """Why there are weights and none of them could be read."""
-    if checkpoint.format not in OPENED:
+    if headers.format not in OPENED:
         return ""
-    return next((str(problem) for problem in checkpoint.problems if problem.severity == "error"), "")
+    return next((str(problem) for problem in headers.problems if problem.severity == "error"), "")
 
 
 def _scheme(config: ModelConfig, folder: Path, asked: bool) -> tuple[Scheme | None, tuple[str, ...]]:
@@ -158,6 +154,7 @@ def _scheme(config: ModelConfig, folder: Path, asked: bool) -> tuple[Scheme | No
     if (folder / SIDE).is_file():
         try:
             side = read_object(folder / SIDE, folder).value
+            cut_depth(side)
         except JsonError:
             side = None
     try:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hfbench.estimate.axes import allowed_ranks, batches_around, contexts_around
 from hfbench.estimate.cache_bytes import cache_shares, kv_bytes_of_next_token, kv_bytes_per_token
 from hfbench.estimate.devices import Device
-from hfbench.estimate.facts import FitDevice, FitReport
-from hfbench.estimate.fit import FORMULAS, GUESSED, Estimate, estimate, largest_batch, largest_context
+from hfbench.estimate.facts import FitCell, FitDevice, FitReport
+from hfbench.estimate.fit import FORMULAS, GUESSED, Estimate, estimate, grid, largest_batch, largest_context
 from hfbench.estimate.model import Reading, read_model
 from hfbench.estimate.runtimes import SIZES, dtype_named, runtimes
 from hfbench.estimate.workload import Workload, check_layout
@@ -32,6 +33,8 @@ class Request:
     pp: int = 1
     ep: int = 1
     runtime: str = "vllm"
+    grid: bool = False
+    """Also the contexts and batches around the ones asked for."""
 
 
 def fit(
@@ -83,6 +86,7 @@ def _target(device: Device, work: Workload, present: int | None) -> FitDevice:
         needed=work.gpus,
         present=present,
         source=device.source,
+        nominal=device.nominal,
     )
 
 
@@ -99,7 +103,7 @@ def _report(
     model = reading.model
     known = _weighed(reading)
     fits, limiting = _verdict(reading, found, target)
-    memory = target.usable_bytes if target and known else None
+    memory = target.usable_bytes if target and known and model.caches is not None else None
     return FitReport(
         model=model.name,
         folder=folder,
@@ -129,7 +133,9 @@ def _report(
         pp=work.pp,
         ep=work.ep,
         runtime=work.runtime.name,
-        guesses=_guesses(reading, work, found, asked),
+        allowed=allowed_ranks(model, work),
+        grid=_grid(reading, work, memory) if memory and asked.grid else (),
+        guesses=_guesses(reading, work, found, asked, target),
         warnings=_warnings(reading, work, notes),
         failed=fits is False or bool(reading.broken),
     )
@@ -161,8 +167,17 @@ def _verdict(reading: Reading, found: Estimate, target: FitDevice | None) -> tup
     return True, None
 
 
-def _guesses(reading: Reading, work: Workload, found: Estimate, asked: Request) -> tuple[str, ...]:
+def _grid(reading: Reading, work: Workload, memory: int) -> tuple[tuple[FitCell, ...], ...]:
+    contexts = contexts_around(work.context, reading.model.limit)
+    return grid(reading.model, work, memory, contexts, batches_around(work.batch))
+
+
+def _guesses(
+    reading: Reading, work: Workload, found: Estimate, asked: Request, target: FitDevice | None
+) -> tuple[str, ...]:
     told = list(reading.guesses)
+    if target and target.nominal:
+        told.append(f"the memory of {target.name} is the one in its name; its driver tells a little less")
     if asked.context is None:
         told.append(f"context: {work.context:,} tokens, as none is asked for")
     if any(cache.window for cache in reading.model.caches or ()) and work.runtime.name == "vllm":

@@ -50,6 +50,8 @@ class Runtime:
     context_bytes: int
     nccl_bytes: int
     latent: bool
+    vocab_multiple: int
+    """Rows of the vocabulary are padded to a multiple of this."""
 
     @property
     def computing(self) -> str:
@@ -70,6 +72,7 @@ def runtimes() -> dict[str, Runtime]:
             context_bytes=read["cuda_context"]["mib"] * MIB,
             nccl_bytes=read["nccl"]["mib"] * MIB,
             latent=told["latent"],
+            vocab_multiple=told["vocab_multiple"],
         )
         for name, told in read["runtimes"].items()
     }

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
+from hfbench.estimate.absent import ABSENT
+from hfbench.models.explain.classes import ClassTable, ConfigClass, ShippedTable
+from hfbench.models.explain.scan import AUTO_PREFIX
 from hfbench.models.problem import quoted
+from hfbench.models.runtimes import shipped
 
 LARGEST = 2**40
 """No size of a real model comes near; beyond it a configuration is damaged or hostile."""
 MOST_LAYERS = 2048
 """Ten times what the deepest models have."""
 LARGEST_RATIO = 1000
+
+HEAD_DIM_BESIDE = frozenset(
+    {"apertus", "cohere", "cohere2", "exaone4", "glm4_moe", "glm4_moe_lite", "glm4v_moe_text", "granite", "granitemoe",
+     "granitemoeshared", "jamba", "lfm2", "olmo", "olmo2", "olmo3", "olmoe", "phi", "phimoe", "qwen2", "qwen2_moe",
+     "qwen3_moe", "smollm3", "starcoder2"}
+)  # fmt: skip
+"""Classes that do not declare `head_dim` and whose layers look for it all the same; other classes pass it over."""
 
 NAMES: dict[str, tuple[str, ...]] = {
     "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
@@ -34,27 +43,35 @@ class NotKnown(Exception):
 
 
 class Settings:
-    """One object of a configuration. `kind` is the model_type whose class defaults fill in what it leaves out."""
+    """One object of a configuration, read as its class in transformers reads it.
 
-    def __init__(self, raw: Mapping[str, Any], kind: str | None = None) -> None:
+    `kind` is the model_type. Where its class is known, only the names that the class reads count, and what is left
+    out has the value the class declares; where it is not, every spelling of a fact counts.
+    """
+
+    def __init__(self, raw: Mapping[str, Any], kind: str | None = None, cls: ConfigClass | None = None) -> None:
         told = raw.get("model_type")
         self.raw = raw
         self.kind = kind or (told if isinstance(told, str) else "")
-        self.defaults: Mapping[str, Any] = class_defaults().get(self.kind, {})
+        self.cls = cls or class_table().of_type(self.kind)
+        self._given = _by_field(raw, self.cls) if self.cls else raw
 
     def get(self, *names: str) -> Any:
-        """The first value given under any of the names, else the first default; None when there is neither.
+        """The value under the first of the names that the class has, given or declared; None when there is none.
 
-        A null that is written down is no value, and keeps the default away.
+        A null that is written down is no value, and keeps what is declared away.
         """
         spelled = _spelled(names)
-        for source in (self.raw, self.defaults):
-            for name in spelled:
-                if source.get(name) is not None:
-                    return source[name]
-            if any(name in source for name in spelled):
-                return None
-        return None
+        for name in spelled if self.cls else ():
+            assert self.cls
+            field = self.cls.names.get(name, name)
+            if field in self.cls.fields:
+                return self._given.get(field) if field in self._given else self.cls.fields[field]
+        return next((self.raw[name] for name in spelled if self.raw.get(name) is not None), None)
+
+    def declares(self, name: str) -> bool:
+        """True when the class has a field of this name, or the class is not known and the file gives it."""
+        return self.cls.names.get(name, name) in self.cls.fields if self.cls else name in self.raw
 
     def size(self, *names: str, default: int | None = None) -> int:
         """A positive integer; NotKnown when it is missing or is none."""
@@ -122,25 +139,37 @@ class Settings:
         return int(pair[0] * pair[1])
 
     def section(self, *names: str) -> Settings:
-        """A nested object, empty where there is none; its class is its own model_type or the parent's part."""
+        """A nested object, with what its class declares where there is none."""
         name = next((each for each in names if isinstance(self.raw.get(each), dict)), names[0])
         raw = self.raw.get(name)
-        given: Mapping[str, Any] = raw if isinstance(raw, dict) else {}
-        part = f"{self.kind}.{name}"
-        told = given.get("model_type")
-        told = told if isinstance(told, str) else ""
-        return Settings(given, told if told in class_defaults() and part not in class_defaults() else part)
+        return self.part(name, raw if isinstance(raw, dict) else ABSENT.get((self.kind, name), {}))
 
-    def has(self, name: str) -> bool:
-        """True when the nested object is there, in the file or by default."""
-        given = self.raw.get(name, ...)
-        return isinstance(given, dict) or (given is ... and f"{self.kind}.{name}" in class_defaults())
+    def part(self, name: str, raw: Mapping[str, Any]) -> Settings:
+        """An object read as the class of the nested one: the class around it may leave its kind to its model_type."""
+        kind = raw.get("model_type")
+        kind = kind if isinstance(kind, str) else ""
+        told = self.cls.parts.get(name) if self.cls else None
+        if told is None:
+            return Settings(raw, kind)
+        if told.startswith(AUTO_PREFIX):
+            kind = kind or told.removeprefix(AUTO_PREFIX)
+            return Settings(raw, kind, class_table().of_type(kind))
+        return Settings(raw, type_of(told), class_table().find(told))
+
+    def assumed(self, *names: str) -> tuple[str, ...]:
+        """Those of the names that the file leaves to its class."""
+        cls = self.cls
+        fields = [next((each for each in _spelled((name,)) if cls and each in cls.fields), "") for name in names]
+        return tuple(
+            each for each in fields if cls and each and each not in self._given and cls.fields[each] is not None
+        )
 
     @property
     def layers(self) -> int:
         """Number of layers of the language model, else the length of their list."""
         listed = self.raw.get("layers_block_type") or self.raw.get("hybrid_override_pattern")
-        layers = self.size("layers", default=len(listed) if isinstance(listed, (list, str)) else None)
+        declared = any(map(self.declares, NAMES["layers"]))
+        layers = len(listed) if isinstance(listed, (list, str)) and not declared else self.size("layers")
         if layers > MOST_LAYERS:
             raise NotKnown(f"{layers} layers is out of range")
         return layers
@@ -158,12 +187,16 @@ class Settings:
     @property
     def kv_heads(self) -> int:
         """Key and value heads, as many as query heads where nothing is said."""
-        return self.size("kv_heads", default=self.heads)
+        told = self.cls is None or any(map(self.declares, NAMES["kv_heads"]))
+        return self.size("kv_heads", default=self.heads) if told else self.heads
 
     @property
     def head_dim(self) -> int:
         """Elements of a head, the hidden size divided among heads where nothing is said."""
-        return self.size("head_dim", default=max(1, self.hidden // self.heads))
+        told = self.cls is None or self.declares("head_dim") or self.kind in HEAD_DIM_BESIDE
+        if told and self.get("head_dim") is not None:
+            return self.size("head_dim")
+        return max(1, self.hidden // self.heads)
 
     @property
     def width(self) -> int:
@@ -177,16 +210,26 @@ class Settings:
 
     @property
     def tied(self) -> bool:
-        """True when head and embedding are one tensor."""
-        return self.flag("tie_word_embeddings", True)
+        """True when head and embedding are one tensor: by the class, or unless denied where it is not known."""
+        return self.flag("tie_word_embeddings", self.cls is None)
 
 
 @lru_cache(maxsize=1)
-def class_defaults() -> dict[str, dict[str, Any]]:
-    """Defaults of configuration classes by model_type; the version they were read from stands in the file."""
-    text = (files("hfbench.estimate") / "defaults.toml").read_text("utf-8")
-    read: dict[str, dict[str, Any]] = tomllib.loads(text)["defaults"]
-    return read
+def class_table() -> ClassTable:
+    """The configuration classes of the transformers that hfbench was made with, whatever is installed beside it."""
+    return ShippedTable(shipped("transformers"))
+
+
+@lru_cache(maxsize=256)
+def type_of(name: str) -> str:
+    """The model_type of a configuration class, empty where it has none."""
+    return next((kind for kind, each in class_table().names.config_classes.items() if each == name), "")
+
+
+def _by_field(raw: Mapping[str, Any], cls: ConfigClass) -> Mapping[str, Any]:
+    """The values of a file by the fields they set; of two names for one field the other name wins, as in the class."""
+    given = {name: value for name, value in raw.items() if name not in cls.names}
+    return given | {cls.names[name]: value for name, value in raw.items() if name in cls.names}
 
 
 def _spelled(names: tuple[str, ...]) -> list[str]:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, prod
 
 from hfbench.estimate.parts import Part
-from hfbench.estimate.placement import Place, Split, layer_of, place_of, split_of, stage_layers
+from hfbench.estimate.placement import (
+    EMBEDDINGS,
+    HEADS,
+    Place,
+    Split,
+    is_named,
+    layer_of,
+    layer_span,
+    place_of,
+    split_of,
+    stage_layers,
+)
 from hfbench.estimate.quantized import Scheme
 from hfbench.models.columns import TensorColumns
 
@@ -22,12 +32,10 @@ _SCALE = re.compile(
 )
 """Names of what belongs to a packed weight or is no parameter."""
 _PACKED = re.compile(r"(?:\.qweight|_packed|_blocks)$")
-_NUMBER = re.compile(r"\d+")
+_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
+_ENDS = (*HEADS, *EMBEDDINGS)
 REPEATED = -1
 """Stands for the layer of a head that is stored though tied."""
-
-_HEADS = ("lm_head.weight", "output_layer.weight", "embed_out.weight")
-_EMBEDDINGS = ("embed_tokens.weight", "wte.weight", "embed_in.weight", "word_embeddings.weight")
 
 
 @dataclass(slots=True)
@@ -51,6 +59,8 @@ class Layout:
     ep: int = 1
     kv_heads: int = 0
     """0 when it is not known: keys and values are divided like the rest."""
+    pad: int = 1
+    """Rows of the vocabulary are made a multiple of this."""
 
     def share(self, split: Split) -> int:
         """Ranks that a tensor is divided among."""
@@ -73,6 +83,8 @@ class Weights:
     unused: int = 0
     """Bytes stored that a runtime does not load: a copy of a tied head, layers for speculation."""
     tied: bool = False
+    words: int = 0
+    """Rows of the vocabulary."""
 
     def on_stages(self, layout: Layout, size: float) -> tuple[int, ...]:
         """Bytes on one rank of each pipeline stage, at `size` bytes for an element of the computing type."""
@@ -80,11 +92,18 @@ class Weights:
         of = {layer: stage for stage, held in enumerate(stage_layers(self.layers, layout.pp)) for layer in held}
         for (place, split), amount in self.amounts.items():
             taken = amount.bytes(size) / layout.share(split)
+            if split == "words" and self.words:
+                taken *= padded(self.words, layout.pad) / self.words
             stage = 0 if place == "first" else layout.pp - 1 if place == "last" else of.get(place, layout.pp - 1)
             totals[stage] += taken
-            if place == "first" and self.tied and layout.pp > 1 and split == "tensor":
+            if place == "first" and self.tied and layout.pp > 1 and split == "words":
                 totals[-1] += taken  # a tied head needs the embedding on the last stage as well
         return tuple(ceil(total) for total in totals)
+
+
+def padded(rows: int, multiple: int) -> int:
+    """Rows of a vocabulary as a runtime allocates them (vLLM: a multiple of 64)."""
+    return -(-rows // multiple) * multiple
 
 
 def from_columns(columns: TensorColumns, *, layers: int | None, tied: bool | None, bits: int | None) -> Weights:
@@ -93,12 +112,13 @@ def from_columns(columns: TensorColumns, *, layers: int | None, tied: bool | Non
     Elements of packed weights are counted as the values in them, their scales as no parameters.
     """
     amounts: dict[tuple[Place, Split], Amount] = {}
-    parameters = unused = 0
+    parameters = unused = words = 0
     fp4, repeated = _packed_floats(columns), _repeated_head(columns, tied)
     for kind, counts in _alike(columns, repeated).items():
         name, dtype, shape, size = kind
         elements, split = prod(shape), split_of(name, len(shape))
         values = _values(name, dtype, elements, bits, name in fp4)
+        words = max(words, shape[0] if split == "words" else 0)
         castable = dtype in CASTABLE and not _SCALE.search(name)
         for number, count in counts.items():
             if number == REPEATED or (layers and number is not None and number >= layers):
@@ -116,6 +136,7 @@ def from_columns(columns: TensorColumns, *, layers: int | None, tied: bool | Non
         layers=layers or _highest(amounts),
         unused=unused,
         tied=bool(tied) and not _has_head(columns, repeated),
+        words=words,
     )
 
 
@@ -142,7 +163,8 @@ def from_parts(parts: Iterable[Part], *, layers: int, size: float, scheme: Schem
         tensors=sum(part.tensors for part in listed),
         stored=ceil(total),
         layers=layers,
-        tied=not any(part.name.endswith(_HEADS) for part in listed),
+        tied=not any(is_named(part.name, HEADS) for part in listed),
+        words=max((part.shape[0] for part in listed if split_of(part.name, len(part.shape)) == "words"), default=0),
     )
 
 
@@ -157,20 +179,29 @@ Kind = tuple[str, str, tuple[int, ...], int]
 """One tensor's name, and the dtype, shape and bytes that it has in common with others of its pattern."""
 
 
-def _alike(columns: TensorColumns, repeated: int | None) -> dict[Kind, Counter[int | None]]:
-    """Tensors whose names differ in numbers alone and that are else the same, counted by layer."""
-    found: dict[tuple[str, int, int, int], tuple[str, bool, Counter[int | None]]] = {}
+def _alike(columns: TensorColumns, repeated: int | None) -> dict[Kind, dict[int | None, int]]:
+    """Tensors whose names differ in digits alone and that are else the same, counted by layer."""
+    found: dict[tuple[bytes, int, int, int], tuple[str, slice, dict[str, int]]] = {}
     rows = zip(columns.names, columns.dtype_ids, columns.shape_ids, columns.sizes, strict=True)
-    for row, (name, dtype, shape, size) in enumerate(rows):
-        key = (_NUMBER.sub("0", name), dtype, shape, size)
+    for name, dtype, shape, size in rows:
+        key = (_pattern(name), dtype, shape, size)
         known = found.get(key)
         if known is None:
-            known = found[key] = name, layer_of(name) is not None, Counter()
-        known[2][REPEATED if row == repeated else layer_of(name) if known[1] else None] += 1
-    return {
-        (name, columns.dtypes[dtype], columns.shapes[shape], size): counts
-        for (_, dtype, shape, size), (name, _, counts) in found.items()
-    }
+            known = found[key] = name, layer_span(name), {}
+        number = name[known[1]]
+        known[2][number] = known[2].get(number, 0) + 1
+    alike = {}
+    for (pattern, dtype, shape, size), (name, _, texts) in found.items():
+        counts = {int(text) if text else None: count for text, count in texts.items()}
+        if repeated is not None and pattern == _pattern(columns.names[repeated]):
+            counts = {REPEATED: 1, **{number: count - 1 for number, count in counts.items() if count > 1}}
+        alike[name, columns.dtypes[dtype], columns.shapes[shape], size] = counts
+    return alike
+
+
+def _pattern(name: str) -> bytes:
+    """The name with every digit alike; bytes, because their `translate` is ten times as fast."""
+    return name.encode("utf-8", "surrogatepass").translate(_DIGITS)
 
 
 def _values(name: str, dtype: str, elements: int, bits: int | None, fp4: bool) -> int:
@@ -203,9 +234,9 @@ def _repeated_head(columns: TensorColumns, tied: bool | None) -> int | None:
     """The row of a head that is stored though tied: as large as the embedding, loaded once."""
     if not tied:
         return None
-    rows = {name: row for row, name in enumerate(columns.names) if name.endswith((*_HEADS, *_EMBEDDINGS))}
-    heads = [row for name, row in rows.items() if name.endswith(_HEADS)]
-    embeddings = [row for name, row in rows.items() if name.endswith(_EMBEDDINGS)]
+    rows = _named(columns)
+    heads = [row for name, row in rows.items() if is_named(name, HEADS)]
+    embeddings = [row for name, row in rows.items() if is_named(name, EMBEDDINGS)]
     for head in heads:
         if any(columns.shape_ids[head] == columns.shape_ids[other] for other in embeddings):
             return head
@@ -213,7 +244,13 @@ def _repeated_head(columns: TensorColumns, tied: bool | None) -> int | None:
 
 
 def _has_head(columns: TensorColumns, repeated: int | None) -> bool:
-    return any(row != repeated and name.endswith(_HEADS) for row, name in enumerate(columns.names))
+    return any(row != repeated and is_named(name, HEADS) for name, row in _named(columns).items())
+
+
+def _named(columns: TensorColumns) -> dict[str, int]:
+    """Rows of heads and embeddings by name."""
+    names = enumerate(columns.names)
+    return {name: row for row, name in names if name.endswith(_ENDS) and is_named(name, _ENDS)}
 
 
 def _highest(amounts: dict[tuple[Place, Split], Amount]) -> int:

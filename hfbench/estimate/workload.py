@@ -51,6 +51,11 @@ class Workload:
     ep: int = 1
 
     @property
+    def sequences(self) -> int:
+        """Sequences on one rank: copies of the attention share the batch."""
+        return -(-self.batch // max(1, self.ep // self.tp))
+
+    @property
     def gpus(self) -> int:
         """GPUs that one copy takes: expert ranks beyond `tp` are further copies of the attention."""
         return self.pp * max(self.tp, self.ep)

@@ -27,6 +27,8 @@ from hfbench.gpu.generate_model import (
 from hfbench.gpu.generate_result import GenerateResult, Metrics, WarmUp
 from hfbench.gpu.memory import forget_peak, peak_memory
 from hfbench.gpu.prompts import ordinary_vocabulary, random_prompts, read_prompt, text_prompts
+from hfbench.gpu.telemetry.attach import WhileRunning
+from hfbench.gpu.telemetry.use import GpuUse
 from hfbench.gpu.timing import formulas
 from hfbench.gpu.timing.machine import Watch
 from hfbench.gpu.timing.samples import Samples
@@ -105,8 +107,9 @@ def measure(request: Request, run: Run) -> GenerateResult:
     run.log(f"loaded {request.model} as {loaded.dtype} on {loaded.device} in {loaded.seconds:.2f} s")
     measurement = _Measurement(request, run, loaded, words, prompts)
     measurement.warm_up()
-    measurement.run_to_the_stop()
-    return _result(measurement, folder=folder, gpu=gpu, threads=threads)
+    with WhileRunning(run, gpu.lease if gpu else "cpu") as watched:
+        measurement.run_to_the_stop()
+    return _result(measurement, folder=folder, gpu=gpu, threads=threads, use=watched.use)
 
 
 @dataclass
@@ -220,7 +223,7 @@ def _prompts(request: Request, config: Any, words: Words, text: str) -> list[lis
     )
 
 
-def _result(taken: _Measurement, *, folder: Path, gpu: Gpu | None, threads: int) -> GenerateResult:
+def _result(taken: _Measurement, *, folder: Path, gpu: Gpu | None, threads: int, use: GpuUse | None) -> GenerateResult:
     request, loaded, outputs = taken.request, taken.loaded, taken.iterations[-1].output_ids
     company = taken.watch.company()
     return GenerateResult(
@@ -250,6 +253,7 @@ def _result(taken: _Measurement, *, folder: Path, gpu: Gpu | None, threads: int)
         output_ids=outputs,
         output_text=words.decode(outputs[0]) if (words := taken.words.tokenizer) is not None else "",
         notes=_notes(taken),
+        gpu=use,
     )
 
 

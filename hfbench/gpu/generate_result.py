@@ -6,6 +6,7 @@ import textwrap
 from dataclasses import dataclass
 
 from hfbench.gpu.memory import PeakMemory
+from hfbench.gpu.telemetry.use import GpuUse
 from hfbench.gpu.timing.machine import Company
 from hfbench.gpu.timing.samples import Summary
 from hfbench.gpu.timing.verdicts import Verdict
@@ -70,6 +71,8 @@ class GenerateResult:
     output_ids: list[list[int]]
     output_text: str
     notes: list[str]
+    gpu: GpuUse | None = None
+    """What the card did while it was measured; None on the CPU."""
 
     @property
     def headline(self) -> str:
@@ -85,6 +88,7 @@ class GenerateResult:
             "",
             *self._verdicts(),
             *self._memory(),
+            *(_wrapped("gpu", self.gpu.sentence) if self.gpu else []),
             *(line for note in self.notes for line in _wrapped("note", note)),
             clip(f"output   {printable(self.output_text)}", WIDTH),
         ]

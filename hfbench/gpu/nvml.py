@@ -17,18 +17,35 @@ REASONS: dict[int, str] = {
     3: "not supported by this GPU",
     4: "no permission",
     6: "not found",
+    7: "the driver's answer does not fit",
+    8: "a power cable of the GPU is missing",
     9: "the NVIDIA driver is not loaded",
+    10: "the driver answered too late",
+    11: "trouble with an interrupt of the GPU",
     12: "the NVIDIA driver library (libnvidia-ml.so.1) is not installed",
     13: "this driver lacks the function",
+    14: "the memory with the GPU's settings is corrupt",
     15: "the GPU is lost (fell off the bus)",
     16: "the GPU must be reset",
     17: "the operating system blocks access to the GPU",
     18: "driver and library versions differ; reload the driver or reboot",
+    19: "in use",
     20: "out of memory in the driver",
+    21: "no data",
+    25: "driver and binding differ in what they exchange",
+    26: "this driver no longer has the function",
+    27: "the driver is not ready",
+    28: "the driver does not find the GPU",
     999: "unknown error in the driver",
 }
-LOST = frozenset({15, 16})
+LOST = frozenset({15, 16, 28})
 """Codes after which nothing of a GPU can be read."""
+LOST_REASONS = frozenset(REASONS[code] for code in LOST)
+OLD_BINDING = "the NVML binding lacks the function"
+LACKING = frozenset({REASONS[13], REASONS[25], REASONS[26], OLD_BINDING})
+"""Reasons for which an older function may still answer."""
+LASTING = LACKING | {REASONS[3]}
+"""Reasons that do not change while the driver is loaded: asking again is of no use."""
 
 
 class Nvml:
@@ -41,7 +58,7 @@ class Nvml:
         """The answer of an NVML function, or Unavailable."""
         call = getattr(self.binding, function, None)
         if call is None:
-            return Unavailable("the NVML binding lacks the function")
+            return Unavailable(OLD_BINDING)
         return self._guarded(lambda: call(*arguments, **options))
 
     def text(self, function: str, *arguments: Any) -> str | Unavailable:
@@ -67,6 +84,10 @@ class Nvml:
             return Unavailable(reason_of(error))
         except UnicodeDecodeError:
             return Unavailable("the driver's answer is not text")
+        except Exception as error:  # whatever a driver answers, one value is lost and not the whole sample
+            if type(error).__name__ == "NVMLLibraryMismatchError":  # no NVMLError: the driver is older than the binding
+                return Unavailable(REASONS[13])
+            return Unavailable(printable(f"unexpected answer of the driver ({type(error).__name__})"))
 
 
 def open_nvml() -> Nvml | Unavailable:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hfbench.jobs.events import Artifact, Event, Log, Metric, Progress
+if TYPE_CHECKING:
+    from hfbench.jobs.events import Event
+
+# Events are loaded by the first one told: most commands that only read tell none, and a dozen dataclasses take time.
 
 LEAST_INTERVAL = 0.1
 """Seconds between two progress events of one phase: readers repaint from them."""
@@ -30,18 +34,26 @@ class Run:
         if phase == last_phase and now - last_time < LEAST_INTERVAL and done != total:
             return
         self._last_progress = (phase, now)
+        from hfbench.jobs.events import Progress
+
         self.emit(Progress(phase=phase, done=done, total=total, unit=unit))
 
     def metric(self, name: str, value: float, unit: str) -> None:
         """Report one measured value in base units (s, B, tok/s)."""
+        from hfbench.jobs.events import Metric
+
         self.emit(Metric(name=name, value=value, unit=unit))
 
     def log(self, text: str, level: str = "info") -> None:
         """Say something to whoever reads the job."""
+        from hfbench.jobs.events import Log
+
         self.emit(Log(text=text, level=level))
 
     def artifact(self, path: Path, what: str = "") -> None:
         """Announce a file that is complete."""
+        from hfbench.jobs.events import Artifact
+
         inside = self.directory is not None and path.is_relative_to(self.directory)
         shown = path.relative_to(self.directory) if inside and self.directory else path
         self.emit(Artifact(path=str(shown), bytes=path.stat().st_size, what=what))

@@ -179,7 +179,7 @@ class Follower:
                 self._values.setdefault(event.name, []).append(event.value)
                 touched[event.name] = event.unit
             elif isinstance(event, Progress):
-                phases = _advance(phases, event)
+                phases = advance(phases, event)
             else:
                 snapshot = _after(snapshot, event)
         if phases is not snapshot.phases:
@@ -258,7 +258,7 @@ def _after(snapshot: JobSnapshot, event: Event) -> JobSnapshot:
             return snapshot
 
 
-def _advance(phases: tuple[PhaseProgress, ...], event: Progress) -> tuple[PhaseProgress, ...]:
+def advance(phases: tuple[PhaseProgress, ...], event: Progress) -> tuple[PhaseProgress, ...]:
     """The phases after a report: the last one moves, or a new one begins."""
     began, first, before = event.at, event.done, phases
     if phases and phases[-1].phase == event.phase:

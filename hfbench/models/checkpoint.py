@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 from hfbench.models.columns import TensorColumns
@@ -110,6 +111,10 @@ class Gathering:
         if total is not None and total != stored and len(self.shards) == len(index.shards):
             found = f"total_size is {total:,}, the tensors take {stored:,} bytes"
             problems.append(Problem(severity="warning", where=index.name, found=found, code="index_total_size"))
+        claimed, whole = index.total_parameters, len(self.shards) == len(index.shards)
+        if claimed is not None and whole and claimed != (held := _elements(self.columns)):
+            found = f"total_parameters is {claimed:,}, the tensors hold {held:,} elements"
+            problems.append(Problem(severity="info", where=index.name, found=found, code="index_total_parameters"))
         return problems
 
 
@@ -144,6 +149,11 @@ def _read(shard: ModelFile, folder: Path) -> tuple[Header | None, Problem | None
     except OSError as error:
         found = f"cannot be read ({error.strerror})"
         return None, Problem(severity="error", where=shard.name, found=found, code="unreadable")
+
+
+def _elements(columns: TensorColumns) -> int:
+    each = [prod(shape) for shape in columns.shapes]
+    return sum(map(each.__getitem__, columns.shape_ids))
 
 
 def _twice(names: list[str]) -> Problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -54,6 +55,8 @@ class TensorColumns:
         self.shard_ids = array("L")
         self.begins = array("Q")
         self.sizes = array("Q")
+        self.alike: dict[tuple[int, int, int], int] = {}
+        """How many rows have this dtype id, shape id and bytes."""
         self._dtype_of: dict[str, int] = {}
         self._shape_of: dict[Shape, int] = {}
 
@@ -85,10 +88,13 @@ class TensorColumns:
         shapes = [_intern(shape, self._shape_of, self.shapes) for _, shape, _ in kinds]
         sizes = [size for _, _, size in kinds]
         self.names += names
-        self.dtype_ids.extend(map(dtypes.__getitem__, kind_ids))
-        self.shape_ids.extend(map(shapes.__getitem__, kind_ids))
-        self.sizes.extend(map(sizes.__getitem__, kind_ids))
+        self.dtype_ids.fromlist([dtypes[kind] for kind in kind_ids])
+        self.shape_ids.fromlist([shapes[kind] for kind in kind_ids])
+        self.sizes.fromlist([sizes[kind] for kind in kind_ids])
         self.begins.extend(begins)
+        for kind, count in Counter(kind_ids).items():
+            key = (dtypes[kind], shapes[kind], sizes[kind])
+            self.alike[key] = self.alike.get(key, 0) + count
         self.shard_ids.extend(repeat(len(self.shards) - 1, len(names)))
 
     def __getitem__(self, row: int) -> TensorInfo:

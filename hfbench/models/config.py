@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hfbench.models.json_text import Fault, JsonError, NoteKind, read_object
+from hfbench.models.json_text import DEEPEST, Fault, JsonError, NoteKind, cut_depth, parse_small, read_object
 from hfbench.models.problem import Problem, Severity, quoted
 
 CONFIG = "config.json"
@@ -32,9 +33,6 @@ CONTEXT = (
 EXPERTS = ("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts")
 TEXT_PARTS = ("text_config", "llm_config", "language_config", "thinker_config", "decoder")
 """Where models of several kinds of input keep the facts of their language model."""
-
-DEEPEST = 200
-"""Levels of lists and objects that are kept; the deepest real configurations have fewer than ten."""
 
 _FAULT_CODES: dict[Fault, str] = {
     "bom": "config_bom",
@@ -84,11 +82,11 @@ def read_config(folder: Path) -> ModelConfig:
         )
         return ModelConfig(source=None, raw={}, problems=(missing,))
     try:
-        read = read_object(folder / name, folder)
+        read = read_object(folder / name, folder, parse=parse_small)
     except JsonError as error:
-        code = "config_missing" if (folder / name).is_dir() else _FAULT_CODES.get(error.fault, error.code)
+        code = "config_missing" if os.path.isdir(folder / name) else _FAULT_CODES.get(error.fault, error.code)
         return ModelConfig(source=name, raw={}, problems=(error.problem(where=name, code=code),))
-    too_deep = _cut_depth(read.value)
+    too_deep = cut_depth(read.value)
     facts = _Facts(name, read.value)
     if too_deep:
         facts.tell("error", f"nested too deeply; only {DEEPEST} levels are read", "config_depth")
@@ -226,7 +224,7 @@ def _side_quantization(folder: Path, facts: _Facts) -> str | None:
     if not _there(path):
         return None
     try:
-        quantization = read_object(path, folder).value.get("quantization")
+        quantization = read_object(path, folder, parse=parse_small).value.get("quantization")
     except JsonError as error:
         facts.problems.append(error.problem(where=path.name))
         return None
@@ -234,20 +232,14 @@ def _side_quantization(folder: Path, facts: _Facts) -> str | None:
     return algorithm if isinstance(algorithm, str) else None
 
 
-def _cut_depth(raw: dict[str, Any]) -> bool:
-    """Empty what lies below the deepest level, so that whoever walks the rest may recurse; True when anything did."""
-    level: list[Any] = [raw]
-    for _ in range(DEEPEST):
-        inner = [item for each in level for item in (each.values() if isinstance(each, dict) else each)]
-        level = [item for item in inner if isinstance(item, (dict, list))]
-    full = [each for each in level if each]
-    for each in full:
-        each.clear()
-    return bool(full)
-
-
 def _there(path: Path) -> bool:
-    return path.is_symlink() or path.exists()
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True  # in a folder that may be listed and not entered: reading it says so
+    return True
 
 
 def _shown(value: object) -> str:

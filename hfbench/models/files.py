@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ MOST_FILES = 10_000
 
 DEEPEST = 4
 """Levels below the model's folder that are listed."""
+
+_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+"""What the files of a Hugging Face cache are called."""
 
 SKIPPED_FOLDERS = frozenset({".git", ".cache", "__pycache__"})
 
@@ -79,6 +83,9 @@ def describe_file(path: Path, folder: Path) -> ModelFile:
     try:
         entry = os.lstat(path)
         if not stat.S_ISLNK(entry.st_mode):
+            if "/" in name and not _may_follow(path, folder):
+                found = "below a link that leads outside the model's folder; it is not followed"
+                return ModelFile(name, path, 0, kind_of(name), code="link_escape", problem=found)
             return _plain(name, path, entry, "")
         target = os.readlink(path)
     except OSError as error:
@@ -179,10 +186,14 @@ def _plain(name: str, path: Path, status: os.stat_result, target: str) -> ModelF
 
 
 def _may_follow(path: Path, folder: Path) -> bool:
-    real = Path(os.path.realpath(path))
-    return real.is_relative_to(os.path.realpath(folder)) or (
-        real.parent.name == "blobs" and real.parent.parent.name.startswith(("models--", "datasets--"))
-    )
+    """True inside the folder, in the blobs of its own cached repository, and for a blob of any cache by its hash."""
+    real, top = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
+    if real.is_relative_to(top):
+        return True
+    repo = real.parent.parent
+    if real.parent.name != "blobs" or not repo.name.startswith(("models--", "datasets--")):
+        return False
+    return top.is_relative_to(repo) or _HASH.fullmatch(real.name) is not None
 
 
 def _reason(error: OSError) -> str:

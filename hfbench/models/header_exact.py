@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import re
 from typing import Any, BinaryIO, NoReturn
 
+from hfbench.models.header_many import take_many
 from hfbench.models.header_rows import (
     STRETCH,
     U64,
@@ -17,11 +19,18 @@ from hfbench.models.header_rows import (
     object_of,
     read_exactly,
     shown,
+    twice,
 )
 from hfbench.models.problem import quoted
 
 LONGEST_VALUE = 8 * 2**20
 """Bytes of one entry or of the metadata."""
+
+MOST_LEVELS = 127
+"""Of lists and objects in a header, itself included: the format's own reader refuses more."""
+
+LONGEST_NUMBER = 308
+"""Digits of an integer that fits a double; the format's own reader refuses numbers that do not."""
 
 MOST_VALUES = 500_000
 """Brackets and commas in one entry that is longer than a stretch: with it, what one entry can ask of memory."""
@@ -39,10 +48,8 @@ class ExactReader:
         self.mark, self.marked = 0, start
         """Where the entry being read begins: in the text, or in the file once that text is dropped (mark is -1)."""
         self.decode = codecs.getincrementaldecoder("utf-8")().decode
-        self.rows, self.seen = Rows(), set[str]()
-        decoder = json.JSONDecoder(
-            object_pairs_hook=object_of, parse_int=lambda digits: int(digits[:32]), parse_constant=_no_constant
-        )
+        self.rows, self.described, self.single_from = Rows(), False, start
+        decoder = json.JSONDecoder(object_pairs_hook=object_of, parse_int=_integer, parse_constant=_no_constant)
         self.scan = decoder.scan_once  # type: ignore[attr-defined]
 
     def read(self) -> Rows:
@@ -56,19 +63,33 @@ class ExactReader:
         self.place += 1
         following = self.skip()
         while following != "}":
-            self.entry()
-            following = self.skip()
-            if following == ",":
+            if not self.many():
+                self.entry()
+                following = self.skip()
+                if following == "}":
+                    break
+                if following != ",":
+                    self.fail("st_bad_json", "a comma or } is missing" if following else "the header ends too early")
                 self.place += 1
-                if self.skip() != "}":
-                    continue
+            following = self.skip()
+            if following == "}":
                 self.fail("st_bad_json", "a comma before the closing bracket")
-            if following != "}":
-                self.fail("st_bad_json", "a comma or } is missing" if following else "the header ends too early")
         self.place += 1
         if self.skip():
             self.fail("st_bad_json", "more text follows the end of the header")
         return self.rows
+
+    def many(self) -> bool:
+        """Passes the entries of a whole stretch, True when they could be taken together."""
+        if self.left and len(self.text) - self.place < STRETCH // 2:
+            self.more(STRETCH)
+        if self.base < self.single_from:
+            return False
+        before, self.place = self.place, take_many(self.text, self.place, self.rows, self.scan)
+        if self.place > before:
+            return True
+        self.single_from = self.base + 1  # not again before more text is fetched
+        return False
 
     def entry(self) -> None:
         if self.skip() != '"':
@@ -80,10 +101,6 @@ class ExactReader:
         self.place += 1
         self.skip()
         value = self.value(name)
-        if name in self.seen:
-            found = f"the name {quoted(name)} stands twice"
-            raise HeaderError("st_duplicate_key", found, at=self.entry_offset(), tensor=name)
-        self.seen.add(name)
         if name == "__metadata__":
             self.metadata(value)
         else:
@@ -112,12 +129,17 @@ class ExactReader:
             kind = self.rows.kind(dtype, tuple(shape))
         except KindError as error:
             wrong(error.code, str(error))
+        if len(value) > 3 and not _finite(value):
+            wrong("st_bad_json", "a number out of range")
         self.rows.names.append(name)
         self.rows.kind_ids.append(kind)
         self.rows.begins.append(offsets[0])
         self.rows.ends.append(offsets[1])
 
     def metadata(self, value: Any) -> None:
+        if self.described:
+            raise twice("__metadata__", at=self.entry_offset())
+        self.described = True
         if value is None:
             self.rows.notes.append(("st_bad_metadata", "__metadata__ is null, an object of strings is meant"))
         elif not isinstance(value, dict):
@@ -134,7 +156,12 @@ class ExactReader:
         """The JSON value at this place; more text is fetched while one could still go on."""
         while True:
             try:
-                value, self.place = self.scan(self.text, self.place)
+                value, end = self.scan(self.text, self.place)
+                spelled, self.place = self.text[self.place : end], end
+                if "\\u" in spelled and not _is_text(value):
+                    self.fail("st_bad_json", "half of a surrogate pair", name)
+                if spelled.count("[") + spelled.count("{") >= MOST_LEVELS and _levels(value) >= MOST_LEVELS:
+                    self.fail("st_bad_json", "lists or objects are nested too deeply", name)
                 return value
             except Twice as error:
                 self.fail("st_duplicate_key", f"the key {quoted(error)} stands twice", name)
@@ -196,6 +223,39 @@ class ExactReader:
 
 def _no_constant(spelled: str) -> NoReturn:
     raise ValueError(f"{spelled} is not JSON")
+
+
+def _integer(digits: str) -> int | float:
+    if len(digits) > LONGEST_NUMBER:
+        return math.inf
+    return int(digits) if digits != "-0" else -0.0
+
+
+def _finite(value: Any) -> bool:
+    """False when a number in a value is larger than a double can be."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_text(value: Any) -> bool:
+    """False when a text in a value holds half of a surrogate pair, which UTF-8 cannot spell."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _levels(value: Any) -> int:
+    """Levels of lists and objects in a value; not walked further than any header may go."""
+    levels, inner = 0, [value]
+    while levels < MOST_LEVELS and (inner := [each for each in inner if isinstance(each, (dict, list))]):
+        inner = [item for each in inner for item in (each.values() if isinstance(each, dict) else each)]
+        levels += 1
+    return levels
 
 
 def _is_u64(value: object) -> bool:

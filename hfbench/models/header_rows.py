@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable
@@ -42,6 +44,9 @@ class Rows:
         self.begins = array("Q")
         self.ends = array("Q")
         self.metadata: dict[str, str] = {}
+        self.in_order = False
+        """True when every tensor is known to begin where the one before ends, the first at 0, and to be as long as its
+        kind says."""
         self.notes: list[tuple[str, str]] = []
         """Code and sentence of what is read but should not be so."""
         self._kind_of: dict[tuple[str, Shape], int] = {}
@@ -97,6 +102,32 @@ def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) != len(pairs):
         raise Twice(Counter(key for key, _ in pairs).most_common(1)[0][0])
     return made
+
+
+def twice(name: str, *, at: int) -> HeaderError:
+    """The error for a name that stands twice in a header."""
+    return HeaderError("st_duplicate_key", f"the name {quoted(name)} stands twice", at=at, tensor=name)
+
+
+def check_names(rows: Rows, file: BinaryIO, start: int, length: int) -> None:
+    """Every name of a header stands once; HeaderError with the place of the second one otherwise."""
+    if len(set(rows.names)) == len(rows.names):
+        return
+    seen: set[str] = set()
+    name = next(each for each in rows.names if each in seen or seen.add(each))  # type: ignore[func-returns-value]
+    spelled = json.dumps(name, ensure_ascii=False).encode()
+    key = re.compile(re.escape(spelled) + rb"[ \t\r\n]*:")
+    file.seek(start)
+    text, place, met = b"", start, 0
+    while part := file.read(min(STRETCH, start + length - place - len(text))):
+        text, done = text + part, 0
+        for match in key.finditer(text):
+            met, done = met + 1, match.end()
+            if met == 2:
+                raise twice(name, at=place + match.start())
+        done = max(done, len(text) - len(spelled) - 64)
+        place, text = place + done, text[done:]
+    raise twice(name, at=start)  # in two spellings
 
 
 def read_exactly(file: BinaryIO, count: int) -> bytes:

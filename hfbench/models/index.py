@@ -20,6 +20,9 @@ CONSOLIDATED_INDEX = "consolidated.safetensors.index.json"
 MOST_SHARDS = 10_000
 """Files that one index may name."""
 
+QUOTES = 4
+"""Around the name and the file of one entry."""
+
 _FILES = re.compile(rb'": "([^"]*)"')
 _GAP = re.compile(rb'\s*"[^"]*": "[^"]*"(,\s*)"')
 
@@ -81,7 +84,7 @@ def read_index(folder: Path, name: str = SAFETENSORS_INDEX) -> Index:
     entries = _safe_entries(entries, name, problems)
     shards = files or tuple(sorted(set(entries.values())))
     if len(shards) > MOST_SHARDS:
-        raise BadIndex("index_bad", f"names {len(shards):,} files, more than {MOST_SHARDS:,}", where=name)
+        raise _too_many(len(shards))
     metadata = read.value.get("metadata")
     return Index(
         name,
@@ -106,11 +109,14 @@ def missing_shards(index: Index, present: Iterable[str], bytes_present: int | No
     held = Counter(index.weight_map().values())
     lost = index.total_size - bytes_present if index.total_size and bytes_present is not None else 0
     size = f"; {lost:,} bytes are missing in all" if lost > 0 else ""
+    if index.total_size is None:
+        size = "; the index has no total_size, so the bytes lost are not known"
     share = f" of {len(index.shards)} files" if len(index.shards) > 1 else ""
-    problems = []
+    in_all = f" ({len(gone)}{share} missing{size})"
+    problems: list[Problem] = []
     for shard in gone:
         tensors = counted(held[shard], "tensor")
-        found = f"missing; {index.name} puts {tensors} into it ({len(gone)}{share} missing{size})"
+        found = f"missing; {index.name} puts {tensors} into it{'' if problems else in_all}"
         remedy = "fetch the file again"
         problems.append(Problem(severity="error", where=shard, found=found, remedy=remedy, code="shard_missing"))
     return problems
@@ -132,6 +138,9 @@ def misplaced(index: Index, columns: TensorColumns) -> list[Problem]:
             elsewhere.append(tensor)
     unlisted = [tensor for tensor in shard_of if tensor not in weight_map]
     problems = []
+    if index.text and index.text.count(b'"') != QUOTES * len(weight_map):
+        found = "a tensor stands twice in weight_map; the last entry counts"
+        problems.append(Problem(severity="warning", where=index.name, found=found, code="index_text"))
     if ghosts:
         found = f"names {counted(len(ghosts), 'tensor')} that the files do not hold: {listed(ghosts)}"
         problems.append(Problem(severity="error", where=index.name, found=found, code="index_tensor_absent"))
@@ -156,13 +165,19 @@ def _usual_entries(raw: bytes) -> tuple[int, int, tuple[str, ...]]:
     if key < 0 or not 0 < begin < end or b"\\" in raw:
         return other
     found = _FILES.findall(raw, begin, end)
-    if 4 * len(found) != raw.count(b'"', begin, end):
+    if QUOTES * len(found) != raw.count(b'"', begin, end):
         return other
     files = sorted(set(found))
+    if len(files) > MOST_SHARDS:
+        raise _too_many(len(files))
     if not all(file.isascii() and file.endswith(b".safetensors") for file in files):
         return other
     names = tuple(file.decode() for file in files)
     return other if any(_refusal(name, "") for name in names) else (begin, end, names)
+
+
+def _too_many(files: int) -> BadIndex:
+    return BadIndex("index_bad", f"names {files:,} files, more than {MOST_SHARDS:,}")
 
 
 def _spells(text: bytes, columns: TensorColumns) -> bool:
@@ -181,8 +196,10 @@ def _spelled(columns: TensorColumns, between: str, order: Sequence[int]) -> byte
     """The entries of an index as its usual writers spell them, without the first and the last quote."""
     after = [f'": "{shard}{between}' for shard in columns.shards]
     pieces = [""] * (2 * len(order))
-    pieces[::2] = map(columns.names.__getitem__, order)
-    pieces[1::2] = map(after.__getitem__, map(columns.shard_ids.__getitem__, order))
+    whole = order == range(len(columns))
+    pieces[::2] = columns.names if whole else [columns.names[row] for row in order]
+    shards = columns.shard_ids if whole else [columns.shard_ids[row] for row in order]
+    pieces[1::2] = [after[shard] for shard in shards]
     return "".join(pieces).removesuffix(between).encode("utf-8", "surrogatepass")
 
 

@@ -20,6 +20,15 @@ MOST_BYTES = 40 * 2**20
 MOST_VALUES = 1_200_000
 """Brackets and commas in one file: what bounds the memory a hostile text can ask for, up to 200 bytes each."""
 
+SMALL_VALUES = 400_000
+"""The same for files of settings; the largest seen in the wild list 33,000 added tokens with eight values each."""
+
+LARGE = 4 * 2**20
+"""Bytes from which on keys that stand twice are not looked for: it takes twice the memory."""
+
+DEEPEST = 200
+"""Levels of lists and objects that `cut_depth` keeps; the deepest real configurations have fewer than ten."""
+
 MOST_NOTES = 20
 
 MOST_DIGITS = 4000
@@ -79,22 +88,38 @@ def read_object(
         raise JsonError("file", error.found, remedy=error.remedy, code=error.code).at(path) from None
 
 
-def parse_object(raw: bytes) -> JsonObject:
-    """The JSON object that bytes spell; JsonError says what they are instead."""
-    value, notes = _Reader().read(_decoded(raw))
+def parse_object(raw: bytes, most: int = MOST_VALUES) -> JsonObject:
+    """The JSON object that bytes spell, of so many values at most; JsonError says what they are instead."""
+    value, notes = _Reader(pairs=len(raw) < LARGE).read(_decoded(raw, most))
     if not isinstance(value, dict):
         raise JsonError("not_object", f"the root is {_kind(value)}, an object {{...}} is needed")
     return JsonObject(value, tuple(notes))
 
 
+def parse_small(raw: bytes) -> JsonObject:
+    """The same for a file of settings, which holds fewer values than one of a vocabulary."""
+    return parse_object(raw, SMALL_VALUES)
+
+
+def cut_depth(value: dict[str, Any]) -> bool:
+    """Empty what lies below the deepest level, so that whoever walks the rest may recurse; True when anything did."""
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        inner = [item for each in level for item in (each.values() if isinstance(each, dict) else each)]
+        level = [item for item in inner if isinstance(item, (dict, list))]
+    full = [each for each in level if each]
+    for each in full:
+        each.clear()
+    return bool(full)
+
+
 class _Reader:
     """Collects what the decoder would pass over in silence."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, pairs: bool) -> None:
         self.notes: list[Note] = []
-        self.decoder = json.JSONDecoder(
-            object_pairs_hook=self._object, parse_constant=self._constant, parse_int=self._integer
-        )
+        hook = self._object if pairs else None
+        self.decoder = json.JSONDecoder(object_pairs_hook=hook, parse_constant=self._constant, parse_int=self._integer)
 
     def read(self, text: str) -> tuple[Any, list[Note]]:
         try:
@@ -127,7 +152,7 @@ class _Reader:
             self.notes.append(Note(kind, found))
 
 
-def _decoded(raw: bytes) -> str:
+def _decoded(raw: bytes, most: int) -> str:
     if not raw.strip():
         raise JsonError("empty", "the file is empty" if not raw else "the file holds only white space")
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in raw[:4]:
@@ -139,8 +164,8 @@ def _decoded(raw: bytes) -> str:
         fault: Fault = "lfs_pointer" if "git-lfs" in what else "syntax"
         remedy = "run git lfs pull, or fetch the file again" if fault == "lfs_pointer" else "fetch the file again"
         raise JsonError(fault, f"this is {what}", remedy=remedy, code="lfs_pointer" if fault == "lfs_pointer" else "")
-    if sum(map(raw.count, (b"[", b"{", b","))) > MOST_VALUES:
-        raise JsonError("syntax", f"the text holds more than {MOST_VALUES:,} values")
+    if sum(map(raw.count, (b"[", b"{", b","))) > most:
+        raise JsonError("syntax", f"the text holds more than {most:,} values")
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:

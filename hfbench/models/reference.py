@@ -18,6 +18,8 @@ DEFAULT_REVISION = "main"
 DEMO = "demo"
 """Stands for the folder `hfbench demo` makes, where no folder of that name is in the way."""
 
+LONGEST_REF = 64
+
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9_][\w.-]{0,95})?")
 _REVISION = re.compile(r"[\w.-]+(?:/[\w.-]+)*")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -92,19 +94,28 @@ def commit_of(repo_folder: Path, revision: str) -> str | None:
     """The commit that a branch, tag or commit means in the cache, None when the cache does not know."""
     ref = repo_folder / "refs" / revision
     try:
-        commit = ref.read_text("ascii")[:41].strip() if ref.is_file() else revision
+        commit = _first_line(ref) if ref.is_file() else revision
     except (OSError, ValueError):
         return None
-    return commit if _COMMIT.fullmatch(commit) and (repo_folder / "snapshots" / commit).is_dir() else None
+    return commit if _COMMIT.fullmatch(commit) and os.path.isdir(repo_folder / "snapshots" / commit) else None
+
+
+def _first_line(ref: Path) -> str:
+    """What a ref says; a file of any size is read no further than a commit is long."""
+    with ref.open("rb") as file:
+        return file.read(LONGEST_REF).decode("ascii").partition("\n")[0].strip()
 
 
 def cached_revisions(repo_folder: Path) -> list[str]:
     """Branches and tags of a cached repository, then the commits that no branch or tag means."""
     refs = repo_folder / "refs"
-    named = sorted(each.relative_to(refs).as_posix() for each in refs.rglob("*") if each.is_file())
+    try:
+        named = sorted(each.relative_to(refs).as_posix() for each in refs.rglob("*") if os.path.isfile(each))
+        snapshots = [each.name for each in (repo_folder / "snapshots").glob("*") if os.path.isdir(each)]
+    except OSError:
+        return []
     commits = {commit_of(repo_folder, name) for name in named}
-    snapshots = repo_folder / "snapshots"
-    return named + sorted(each.name for each in snapshots.glob("*") if each.is_dir() and each.name not in commits)
+    return named + sorted(name for name in snapshots if name not in commits)
 
 
 def _demo_folder() -> Path:
@@ -116,7 +127,7 @@ def _demo_folder() -> Path:
 
 def _in_cache(given: str, repo: str, revision: str, cache: Path) -> Location:
     folder = cache / cached_name(repo)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise NotCached(
             f"there is no such folder, and the repository is not in the cache at {cache}",
             where=repo,
@@ -139,8 +150,8 @@ def _in_cache(given: str, repo: str, revision: str, cache: Path) -> Location:
 
 
 def _readable_folder(path: Path) -> Path:
-    if not path.is_dir():
-        if path.is_symlink() and not path.exists():
+    if not os.path.isdir(path):
+        if os.path.islink(path) and not os.path.exists(path):
             raise NotFound("this link leads to nothing", where=path)
         raise UsageError("this is a file", where=path, remedy=f"give the folder: {path.absolute().parent}")
     try:

@@ -32,6 +32,8 @@ class Names:
     read: str
     """The day the names were taken from the source, `today` for an installed package."""
     installed: bool = False
+    unread: str = ""
+    """The version of an installed package whose names could not be read: these are others."""
     config_classes: Mapping[str, str] = field(default_factory=dict)
     """Model type to configuration class."""
     architectures: Mapping[str, str] = field(default_factory=dict)
@@ -89,9 +91,15 @@ def known(runtime: Runtime) -> Names:
         return replace(names, installed=True)
     try:
         fresh = {**_read(runtime), **_scanner(runtime)(root), "version": version, "read": "today"}
-    except (OSError, SyntaxError, ValueError, KeyError, RecursionError):
-        return names  # laid out in a way this reader does not know
+    except (OSError, SyntaxError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return replace(names, unread=version)  # laid out in a way this reader does not know
     return replace(_names(runtime, fresh), installed=True)
+
+
+def installed_root(runtime: Runtime) -> Path | None:
+    """The folder of the installed package, None when there is none or its names are not read."""
+    package = _installed(runtime)
+    return package[0] if package else None
 
 
 @lru_cache(maxsize=8)

@@ -10,10 +10,10 @@ from typing import BinaryIO
 
 from hfbench.models.columns import TensorColumns
 from hfbench.models.header_exact import ExactReader
-from hfbench.models.header_rows import HeaderError, Kind, Rows, shown
+from hfbench.models.header_rows import HeaderError, Kind, Rows, check_names, shown
 from hfbench.models.header_usual import read_usual
 from hfbench.models.magic import LOOK, is_lfs_pointer, lfs_size, recognise
-from hfbench.models.problem import quoted
+from hfbench.models.problem import counted, quoted
 
 PREFIX = 8
 """Bytes of the length field: unsigned, little-endian."""
@@ -67,6 +67,7 @@ def read_header(file: BinaryIO, size: int) -> Header:
         found = f"this is {what}" if what else f"byte {PREFIX} is 0x{head[PREFIX]:02x}, a header begins with {{"
         raise HeaderError("not_safetensors" if what else "st_bad_json", found, at=PREFIX)
     rows = read_usual(file, PREFIX, length) or ExactReader(file, PREFIX, length).read()
+    check_names(rows, file, PREFIX, length)
     data_bytes = size - PREFIX - length
     _check_extents(rows, data_bytes, PREFIX + length)
     return Header(
@@ -98,10 +99,14 @@ def _impossible_length(length: int, size: int, head: bytes) -> HeaderError:
 
 def _check_extents(rows: Rows, data_bytes: int, data_start: int) -> None:
     """Every tensor is as long as its dtype and shape say, and together they fill the data once, without a gap."""
+    if rows.in_order and data_bytes == (rows.ends[-1] if rows.ends else 0):
+        return
     sizes = [kind[2] for kind in rows.kinds]
-    wanted = list(accumulate(map(sizes.__getitem__, rows.kind_ids)))
-    ends = rows.ends.tolist()
-    if ends == wanted and rows.begins.tolist() == [0, *ends[:-1]][: len(ends)] and data_bytes == (ends or [0])[-1]:
+    try:
+        edges = array("Q", accumulate(map(sizes.__getitem__, rows.kind_ids), initial=0))
+    except OverflowError:
+        edges = array("Q", [0])
+    if rows.ends == edges[1:] and rows.begins == edges[:-1] and data_bytes == edges[-1]:
         return  # in order and complete, as nearly every file is
     for row, kind in enumerate(rows.kind_ids):
         if rows.ends[row] - rows.begins[row] != sizes[kind]:
@@ -118,14 +123,14 @@ def _check_layout(rows: Rows, data_bytes: int, data_start: int) -> None:
             found = f"tensor {quoted(name)} starts at data byte {begin:,}, inside {quoted(rows.names[before])}"
             raise HeaderError("st_overlap", found, at=at, tensor=name)
         if begin > place:
-            found = f"{begin - place:,} bytes before tensor {quoted(name)} belong to no tensor"
+            found = f"{counted(begin - place, 'byte')} of no tensor before {quoted(name)}"
             raise HeaderError("st_hole", found, at=data_start + place, tensor=name)
         if end > data_bytes:
             found = f"tensor {quoted(name)} ends at data byte {end:,}, the file has {data_bytes:,}"
             raise HeaderError("st_truncated", found, at=at, tensor=name, remedy="fetch the file again")
         place, before = end, row
     if place != data_bytes:
-        found = f"{data_bytes - place:,} bytes after the last tensor belong to no tensor"
+        found = f"{counted(data_bytes - place, 'byte')} of no tensor after the last one"
         raise HeaderError("st_trailing", found, at=data_start + place)
 
 

@@ -206,6 +206,7 @@ def _end_with_parent() -> None:
 def main() -> None:
     """Serve the folder named on the command line."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.nice(5)
     pipe = sys.stdout.buffer
     at = decode(Location, json.loads(sys.argv[1]))
     try:

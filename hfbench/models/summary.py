@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from heapq import nlargest
+from itertools import accumulate
 from math import prod
 from pathlib import Path
 
@@ -75,9 +75,8 @@ def summary_of(location: Location, files: list[ModelFile], checkpoint: Checkpoin
 
 def share_by_dtype(columns: TensorColumns) -> dict[str, DtypeShare]:
     """Tensors, elements and bytes of each dtype, the largest first."""
-    alike = Counter(zip(columns.dtype_ids, columns.shape_ids, columns.sizes, strict=True))
     shares: dict[str, tuple[int, int, int]] = {}
-    for (dtype_id, shape_id, size), count in alike.items():
+    for (dtype_id, shape_id, size), count in columns.alike.items():
         dtype = columns.dtypes[dtype_id]
         tensors, elements, in_bytes = shares.get(dtype, (0, 0, 0))
         shares[dtype] = (
@@ -91,7 +90,11 @@ def share_by_dtype(columns: TensorColumns) -> dict[str, DtypeShare]:
 
 def biggest(columns: TensorColumns, most: int = BIGGEST) -> tuple[BigTensor, ...]:
     """The largest tensors, the first of equals first."""
-    rows = nlargest(most, range(len(columns)), key=columns.sizes.__getitem__)
+    by_size = sorted(((size, count) for (_, _, size), count in columns.alike.items()), reverse=True)
+    so_far = accumulate(count for _, count in by_size)
+    least = next((size for (size, _), held in zip(by_size, so_far, strict=True) if held >= most), 0)
+    large = (row for row, size in enumerate(columns.sizes) if size >= least)
+    rows = nlargest(most, large, key=columns.sizes.__getitem__)
     return tuple(
         BigTensor(name=each.name, dtype=each.dtype, shape=each.shape, bytes=each.bytes, shard=each.shard)
         for each in map(columns.__getitem__, rows)

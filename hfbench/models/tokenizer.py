@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from hfbench.models.facts import ChatTemplate, SpecialToken, TokenizerFacts
 from hfbench.models.files import read_bytes
-from hfbench.models.json_text import MOST_BYTES, JsonError, JsonObject, read_object
+from hfbench.models.json_text import MOST_BYTES, JsonError, JsonObject, parse_object, parse_small, read_object
 from hfbench.models.problem import ModelError, Problem
 from hfbench.models.vocabulary import (
     Vocabulary,
@@ -61,7 +62,7 @@ class _Reading:
         if not self.there(name):
             return None
         try:
-            return read_object(self.folder / name, self.folder, parse=parse).value
+            return read_object(self.folder / name, self.folder, parse=parse or _parser_of(name)).value
         except JsonError as error:
             code = error.code if error.fault in ("lfs_pointer", "file") else "tokenizer_json"
             self.problems.append(error.problem(where=name, code=code))
@@ -78,7 +79,7 @@ class _Reading:
 
     def there(self, name: str) -> bool:
         path = self.folder / name
-        if not (path.is_symlink() or path.exists()):
+        if not os.path.lexists(path):
             return False
         self.found.append(name)
         return True
@@ -114,6 +115,10 @@ class _Reading:
 
     def tell(self, where: str, found: str, code: str) -> None:
         self.problems.append(Problem(severity="error", where=where, found=found, code=code))
+
+
+def _parser_of(name: str) -> Callable[[bytes], JsonObject]:
+    return parse_object if name in ("vocab.json", "tekken.json") else parse_small
 
 
 def _templates(value: object, source: str) -> list[ChatTemplate]:

@@ -52,7 +52,7 @@ def of_tokenizer_json(content: dict[str, Any]) -> Vocabulary:
         added[token] = number
         if entry.get("special") is True:
             special.add(token)
-    ids |= set(added.values())
+    ids |= set(by_id)
     kind = model.get("type")
     name = kind if isinstance(kind, str) else None
     return Vocabulary(name, len(ids), max(ids, default=-1), added, frozenset(special), tuple(twice))

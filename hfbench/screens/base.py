@@ -20,12 +20,17 @@ from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.help import Help
 from hfbench.widgets.key_line import KeyLine
 from hfbench.widgets.machine_strip import MachineStrip
+from hfbench.widgets.see_through import SeeThrough
 
 if TYPE_CHECKING:
     from hfbench.app import Workbench
 
 LEAST_COLUMNS, LEAST_ROWS = 60, 16
 """Below this a screen shows only what size it needs; 80x24 is the smallest that is designed for."""
+
+
+class Body(SeeThrough, Vertical):
+    """What stands between title line and strip."""
 
 
 class BenchScreen(Screen[None]):
@@ -84,7 +89,7 @@ class BenchScreen(Screen[None]):
         """The frame around the body."""
         yield Breadcrumb(self.trail())
         yield Static(id="small", markup=False)
-        with Vertical(id="body"):
+        with Body(id="body"):
             yield from self.body()
         yield MachineStrip(self.bench.machine.strip)
         yield KeyLine()

@@ -5,24 +5,27 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from time import sleep
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import ContentSwitcher
 
 from hfbench.errors import HfbenchError
 from hfbench.paths import expand
 from hfbench.screens.background import Background, Stopped
 from hfbench.screens.base import BenchScreen
 from hfbench.screens.messages import Latest
+from hfbench.screens.model_judge import Judgement, judge_model
 from hfbench.screens.model_reader import read_model
 from hfbench.screens.model_tabs.base import ModelTab
 from hfbench.screens.model_tabs.config import ConfigTab
 from hfbench.screens.model_tabs.files import FilesTab
+from hfbench.screens.model_tabs.fit import FitTab
 from hfbench.screens.model_tabs.overview import Overview
+from hfbench.screens.model_tabs.runtimes import RuntimesTab
 from hfbench.screens.model_tabs.tab_line import TabLine
 from hfbench.screens.model_tabs.tensors import TensorsTab
 from hfbench.screens.model_tabs.tokenizer import TokenizerTab
@@ -31,8 +34,12 @@ from hfbench.screens.recent import remember
 from hfbench.widgets.help import Help
 from hfbench.widgets.notice import Notice
 
-TABS: tuple[type[ModelTab], ...] = (Overview, ConfigTab, TokenizerTab, TensorsTab, FilesTab)
+TABS: tuple[type[ModelTab], ...] = (Overview, ConfigTab, TokenizerTab, TensorsTab, FilesTab, FitTab, RuntimesTab)
 """In the order of the line; a new tab is one file and one entry here."""
+
+
+BREATH = 0.002
+"""Seconds between two looks at whether a key was answered."""
 
 
 @dataclass
@@ -40,6 +47,20 @@ class Read(Latest):
     """A fuller picture of the model."""
 
     view: ModelView
+
+
+@dataclass
+class Judged(Latest):
+    """What `resolve` and `check` said so far."""
+
+    judgement: Judgement
+
+
+@dataclass
+class JudgingFailed(Message):
+    """The thread that asks for judgements met an error of its own."""
+
+    error: HfbenchError
 
 
 @dataclass
@@ -54,7 +75,8 @@ class ModelScreen(BenchScreen):
 
     help = Help(
         "Model",
-        "`[` and `]` or left and right change the tab, `b` lists the biggest tensors, `B` measures the model.\n"
+        "`[` and `]` or left and right change the tab, `b` lists the biggest tensors, `B` measures the model,\n"
+        "`=` compares it with another.\n"
         "Weights are read in a process of their own: everything works while the numbers still grow.",
     )
 
@@ -63,20 +85,28 @@ class ModelScreen(BenchScreen):
         Binding("right_square_bracket,right", "tab(1)", "next tab", id="model.next-tab"),
         Binding("b", "biggest", "biggest", id="model.biggest"),
         Binding("B", "bench", "bench", id="model.bench"),
+        Binding("equals_sign", "app.compare", "compare", id="model.compare"),
         Binding("a", "actions", "actions", id="model.actions"),
         Binding("slash", "filter", "filter", id="screen.filter"),
         Binding("t", "front('TensorsTab')", "tensors", show=False, id="model.tensors"),
+        Binding("f", "front('FitTab')", "fit", show=False, id="model.fit"),
         Binding("y", "copy_current", "copy", id="model.copy"),
         Binding("u", "read", "update", show=False, id="model.update"),
     ]
 
-    DEFAULT_CSS = "ModelScreen ContentSwitcher { height: 1fr; } ModelScreen #trouble { margin-bottom: 1; }"
+    DEFAULT_CSS = "ModelScreen #trouble { margin-bottom: 1; }"
 
-    def __init__(self, reference: str) -> None:
+    def __init__(self, reference: str, tab: str = "") -> None:
         super().__init__()
         self.reference = reference
         self.view = ModelView(reference=reference)
         self._background = Background(self, ReadingFailed)
+        self._judging, self._to_judge = Background(self, JudgingFailed), False
+        self._tabs = {tab.__name__: tab(id=tab.__name__) for tab in TABS}
+        self.front: ModelTab = self._tabs[tab or Overview.__name__]
+        """The tab that is seen; the others are there, but not displayed."""
+        self._seen: dict[ModelTab, ModelView] = {}
+        """The picture each tab shows; the same one twice would be laid out twice."""
 
     @property
     def chosen_model(self) -> str:
@@ -86,11 +116,12 @@ class ModelScreen(BenchScreen):
     @property
     def at_rest(self) -> bool:
         """Read to the end, and the table in order."""
-        return super().at_rest and not self.view.reading and not self.query_one(TensorsTab).table.rows.busy
+        done = not self.view.reading and not self.view.judgement.under_way
+        return super().at_rest and done and self.front.at_rest and not self.query_one(TensorsTab).table.rows.busy
 
     def trail(self) -> tuple[str, ...]:
         """The model and the tab in front."""
-        return ("Models", self.view.name, self.front.title if self.is_mounted else Overview.title)
+        return ("Models", self.view.name, self.front.title)
 
     def status(self) -> tuple[str, ...]:
         """What is read of the model stands last, where it is kept longest."""
@@ -98,11 +129,11 @@ class ModelScreen(BenchScreen):
 
     def body(self) -> ComposeResult:
         """Tabs, trouble, and one tab in front."""
-        yield TabLine([tab.title for tab in TABS], Overview.title)
+        yield TabLine([tab.title for tab in TABS], self.front.title)
         yield Notice(id="trouble")
-        with ContentSwitcher(initial=Overview.__name__):
-            for tab in TABS:
-                yield tab(id=tab.__name__)
+        for tab in self._tabs.values():
+            tab.display = tab is self.front
+            yield tab
 
     def on_mount(self) -> None:
         """Begin to read."""
@@ -112,13 +143,8 @@ class ModelScreen(BenchScreen):
     def on_unmount(self) -> None:
         """Nobody looks any more."""
         self._background.stop()
+        self._judging.stop()
         gc.unfreeze()
-
-    @property
-    def front(self) -> ModelTab:
-        """The tab in front."""
-        switcher = self.query_one(ContentSwitcher)
-        return switcher.get_child_by_id(switcher.current or Overview.__name__, ModelTab)
 
     # -- reading --------------------------------------------------------------
 
@@ -133,15 +159,45 @@ class ModelScreen(BenchScreen):
                     remember(view.anywhere)
                 post(Read(view))
 
-            read_model(empty, cache_dir, show, stopped)
+            def may_go_on() -> bool:
+                while self.bench.answering and not stopped():
+                    sleep(BREATH)
+                return not stopped()
 
+            read_model(empty, cache_dir, show, lambda: not may_go_on())
+
+        self._judging.stop()
+        self._to_judge = True
         self._show(empty)
         gc.freeze()  # a full collection would visit a million names again and again: 200 ms each at the keys
         self._background.start(read)
 
+    def _judge(self) -> None:
+        """Ask for judgements once the configuration is shown: what costs little comes first."""
+        reference, cache = self.reference, self.bench.config.models.cache
+        cache_dir = str(expand(cache)) if cache else None
+
+        def judge(stopped: Stopped, post: Callable[[Message], None]) -> None:
+            judge_model(reference, cache_dir, lambda judgement: post(Judged(judgement)), stopped)
+
+        self._to_judge = False
+        self._judging.start(judge)
+
     @on(Read)
     def _read(self, message: Read) -> None:
-        self._show(message.view)
+        self._show(replace(message.view, judgement=self.view.judgement))
+        if self._to_judge and (self.view.config is not None or self.view.error is not None):
+            self._judge()
+
+    @on(Judged)
+    def _judged(self, message: Judged) -> None:
+        self._show(replace(self.view, judgement=message.judgement))
+
+    @on(JudgingFailed)
+    def _judging_failed(self, message: JudgingFailed) -> None:
+        judgement = self.view.judgement
+        troubles = (*judgement.troubles, message.error)
+        self._show(replace(self.view, judgement=replace(judgement, under_way=False, troubles=troubles)))
 
     @on(ReadingFailed)
     def _failed(self, message: ReadingFailed) -> None:
@@ -152,24 +208,30 @@ class ModelScreen(BenchScreen):
         if view.error is not before.error:
             notice = self.query_one("#trouble", Notice)
             notice.show_error(view.error) if view.error else notice.clear()
-        self.front.show(view)
+        self._bring_up_to_date(self.front)
         self.refresh_frame()
+
+    def _bring_up_to_date(self, tab: ModelTab) -> None:
+        if self._seen.get(tab) is not self.view:
+            self._seen[tab] = self.view
+            tab.show(self.view)
 
     # -- keys -----------------------------------------------------------------
 
     def action_tab(self, steps: int) -> None:
         """The next tab, or the one before; after the last comes the first."""
-        names = [tab.__name__ for tab in TABS]
+        names = list(self._tabs)
         self.action_front(names[(names.index(type(self.front).__name__) + steps) % len(names)])
 
     def action_front(self, name: str) -> None:
         """Bring a tab to the front and give it the keys."""
-        self.query_one(ContentSwitcher).current = name
+        before, self.front = self.front, self._tabs[name]
+        before.display = False
+        self.front.display = True
         self.query_one(TabLine).show(self.front.title)
-        self.front.show(self.view)
+        self._bring_up_to_date(self.front)
         self.front.take_focus()
         self.refresh_frame()
-        self.refresh_bindings()
 
     @on(TabLine.Chosen)
     def _clicked(self, message: TabLine.Chosen) -> None:

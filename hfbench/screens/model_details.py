@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hfbench.screens.model_list import detail_lines
+from hfbench.screens.model_loads import Loads
 from hfbench.screens.model_look import Look
 from hfbench.widgets.cells import Span
 from hfbench.widgets.painted import Painted
@@ -22,14 +23,16 @@ class ModelDetails(Painted):
         super().__init__(id=id)
         self.look: Look | None = None
         self.jobs: tuple[JobRow, ...] = ()
+        self.loads: Loads | None = None
 
-    def show(self, look: Look | None, jobs: tuple[JobRow, ...]) -> None:
+    def show(self, look: Look | None, jobs: tuple[JobRow, ...], loads: Loads | None = None) -> None:
         """Show this one."""
-        self.look, self.jobs = look, jobs
+        self.look, self.jobs, self.loads = look, jobs, loads
         self.repaint()
 
     def lines(self, width: int, height: int) -> list[list[Span]]:
         """A rule and the lines."""
         if self.look is None:
             return []
-        return [[(self.glyphs.rule * width, "muted")], *detail_lines(self.look, self.jobs, width, self.glyphs)]
+        told = detail_lines(self.look, self.jobs, width, self.glyphs, self.loads)
+        return [[(self.glyphs.rule * width, "muted")], *told]

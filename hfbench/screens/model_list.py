@@ -12,6 +12,7 @@ from hfbench.config import ModelsConfig
 from hfbench.errors import HfbenchError
 from hfbench.models.reference import DEMO
 from hfbench.paths import config_file, demo_model, expand
+from hfbench.screens.model_loads import Loads
 from hfbench.screens.model_look import Look
 from hfbench.screens.model_words import heads_text
 from hfbench.screens.recent import read_recent
@@ -92,16 +93,19 @@ def record_of(look: Look) -> Record:
     )
 
 
-def detail_lines(look: Look, jobs: Iterable[JobRow], width: int, glyphs: Glyphs) -> list[list[Span]]:
-    """Name and shape, state, last job, path: four lines of at most `width` cells."""
+def detail_lines(
+    look: Look, jobs: Iterable[JobRow], width: int, glyphs: Glyphs, loads: Loads | None = None
+) -> list[list[Span]]:
+    """Name and shape, state and who loads it, last job, path: four lines of at most `width` cells."""
     entry = look.entry
-    state = STATES.get(entry.state, "muted")
+    mark = "!" if entry.state == "ok" and loads and not loads.somewhere else entry.state
     name = clip_middle(printable(entry.name), max(8, width // 2), ellipsis=glyphs.ellipsis)
     told = shape_of(look, glyphs)
-    sentence = entry.problem or ("nothing wrong was found" if entry.state else "not looked at yet")
+    fine = loads.sentence if loads else "nothing wrong was found"
+    sentence = entry.problem or (fine if entry.state else "not looked at yet")
     return [
         _line([(name, "title"), ("   ", ""), (told, "")], width, glyphs),
-        _line([(f"{entry.state}: " if entry.state else "", state), (printable(sentence), "")], width, glyphs),
+        _line([(f"{mark}: " if mark else "", STATES.get(mark, "muted")), (printable(sentence), "")], width, glyphs),
         _line([(last_job(entry, jobs), "muted")], width, glyphs),
         [(clip_middle(printable(str(entry.folder)), width, ellipsis=glyphs.ellipsis), "muted")],
     ]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 
+from hfbench.checks.finding import SEVERITIES, Finding
 from hfbench.errors import HfbenchError
 from hfbench.models.columns import TensorColumns
 from hfbench.models.config import ModelConfig
@@ -15,6 +16,7 @@ from hfbench.models.files import ModelFile
 from hfbench.models.problem import Problem
 from hfbench.models.reference import Location
 from hfbench.models.stream import Rows
+from hfbench.screens.model_judge import Judgement
 from hfbench.units import show_bytes
 from hfbench.widgets.glyphs import State
 
@@ -44,6 +46,8 @@ class ModelView:
     reading: bool = True
     error: HfbenchError | None = None
     """Why nothing more can be read."""
+    judgement: Judgement = field(default_factory=Judgement)
+    """What `resolve` and `check` say so far."""
 
     @property
     def name(self) -> str:
@@ -80,12 +84,33 @@ class ModelView:
         return tuple(sorted(told, key=lambda problem: list(SIGNS).index(problem.severity)))
 
     @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What `check` found, until it is done what reading found; nothing twice, nor what the error says already."""
+        checked = self.judgement.check.findings if self.judgement.check else ()
+        told = {(each.file, each.message) for each in checked}
+        read = [_as_finding(each) for each in self.problems if (each.where, each.found) not in told]
+        every = [each for each in (*checked, *read) if self.error is None or each.message != self.error.found]
+        return tuple(sorted(every, key=lambda each: SEVERITIES.index(each.severity)))
+
+    @property
     def counts(self) -> str:
         """For the title line: `272 tensors · 256.6 MiB`, and how far the reading is."""
         if not self.tensors:
             return "reading" if self.reading else ""
         read = f"{self.tensors:,} tensors {show_bytes(self.weight_bytes)}"
         return f"file {self.shard} of {self.shards}, {read}" if self.reading else read
+
+
+def _as_finding(problem: Problem) -> Finding:
+    """A problem met while reading; it has no rule, and so no id."""
+    return Finding(
+        id="",
+        name=problem.code.replace("_", "-"),
+        severity=problem.severity,
+        file=problem.where,
+        message=problem.found,
+        remedy=problem.remedy,
+    )
 
 
 class Tally:

@@ -26,6 +26,7 @@ from hfbench.screens.model_list import (
     list_source,
     record_of,
 )
+from hfbench.screens.model_loads import Resolved, Resolver
 from hfbench.screens.model_look import Look, look_at
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.help import Help
@@ -48,7 +49,7 @@ COLUMNS = (
 SOURCE_COLUMNS = (Column("source", "Sources"), Column("count", "", align="right", min=4))
 
 
-MEASURING = ("bench.generate", "inspect", "gpus", "screenshot")
+MEASURING = ("bench.generate", "diff", "inspect", "gpus", "screenshot")
 """Actions that make no model: when one is over the disk is as it was."""
 
 
@@ -81,12 +82,15 @@ class ModelsScreen(BenchScreen):
     help = Help(
         "Models",
         "At the left where models come from, `tab` moves between there and the list. `enter` opens a model,\n"
-        "`B` measures it, `a` lists everything that can be done, `u` looks at the disk again.\n"
+        "`B` measures it, `=` compares it with another, `a` lists everything that can be done, `u` looks at the disk\n"
+        "again.\n"
         "State is what the headers of the weights and the configuration tell: ok, ! for a warning, x for an error.",
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("B", "bench", "bench", id="models.bench"),
+        Binding("f", "fit", "fit", id="models.fit"),
+        Binding("equals_sign", "app.compare", "compare", id="models.compare"),
         Binding("a", "actions", "actions", id="models.actions"),
         Binding("slash", "filter", "filter", id="screen.filter"),
         Binding("y", "copy_path", "copy path", id="models.copy"),
@@ -109,6 +113,7 @@ class ModelsScreen(BenchScreen):
         self.looking, self._scanned = True, False
         self._made: int | None = None
         self._listing, self._looking = Background(self, LookingFailed), Background(self, LookingFailed)
+        self.resolver = Resolver(self)
 
     @property
     def models(self) -> RecordTable:
@@ -131,8 +136,10 @@ class ModelsScreen(BenchScreen):
 
     @property
     def at_rest(self) -> bool:
-        """Everything is listed, and what is shown was looked at."""
-        return super().at_rest and len(self.listings) == len(SOURCES) and not self.looking
+        """Everything is listed, and what is shown was looked at; covered from the start, it has nothing to do."""
+        covered = not self._scanned and not self.in_front
+        waits = self.looking or (self.resolver.busy and self.in_front)
+        return super().at_rest and (covered or (len(self.listings) == len(SOURCES) and not waits))
 
     def trail(self) -> tuple[str, ...]:
         """The outermost place."""
@@ -164,6 +171,7 @@ class ModelsScreen(BenchScreen):
         """Nobody looks any more."""
         self._listing.stop()
         self._looking.stop()
+        self.resolver.forget()
 
     def machine_changed(self) -> None:
         """Jobs changed: the details may name another, and a job that is over may have made a model."""
@@ -193,6 +201,7 @@ class ModelsScreen(BenchScreen):
                     post(Listed(source, list_source(source, config, used)))
 
         self.looks = {}
+        self.resolver.forget()
         self._listing.start(listing)
 
     def _look_at(self, source: Source) -> None:
@@ -236,6 +245,11 @@ class ModelsScreen(BenchScreen):
         self.listings = {source: Listing(()) for source in SOURCES} | self.listings
         self.query_one("#trouble", Notice).show_error(message.error)
 
+    @on(Resolved)
+    def _resolved(self, message: Resolved) -> None:
+        self.resolver.take(message)
+        self._show_details()
+
     # -- painting -------------------------------------------------------------
 
     def _show_sources(self) -> None:
@@ -259,7 +273,10 @@ class ModelsScreen(BenchScreen):
         self._show_details()
 
     def _show_details(self) -> None:
-        self.query_one(ModelDetails).show(self.current, self.bench.machine.known_jobs)
+        look = self.current
+        entry = look.entry if look and look.entry.state == "ok" and not self.looking else None
+        loads = self.resolver.follow(entry, self.bench.config.models)
+        self.query_one(ModelDetails).show(look, self.bench.machine.known_jobs, loads)
 
     @on(RecordTable.Highlighted)
     def _highlighted(self, message: RecordTable.Highlighted) -> None:
@@ -282,6 +299,11 @@ class ModelsScreen(BenchScreen):
             self.set_focus(self.models)
         elif look := self.current:
             self.bench.open_model(look.entry.reference)
+
+    def action_fit(self) -> None:
+        """The model under the cursor, at what it takes of a GPU."""
+        if look := self.current:
+            self.bench.open_model(look.entry.reference, "FitTab")
 
     def action_bench(self) -> None:
         """The form of bench.generate, filled with the model under the cursor if there is one."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 EVERYWHERE = {
     "record": ("record", "Begin to record what is started as a script, or end it"),
+    "compare": ("compare models", "Choose a second model and show what sets it apart from the one in view"),
     "jump": ("jump", "Show a letter on every region that takes keys"),
     "help": ("help", "Say what is focused and which keys work"),
     "quit": ("quit", "Leave; jobs go on"),
@@ -35,8 +36,8 @@ class Palette(Provider):
         """Name, what it does, and the deed."""
         model = getattr(self.screen, "chosen_model", "")
         for spec in actions().values():
-            fields = {param.name for param in spec.params}
-            values = {"model": model} if model and "model" in fields else {}
+            wanted = next((param.name for param in spec.params if "model" in (param.name, param.kind)), "")
+            values = {wanted: model} if model and wanted else {}
             yield spec.name, spec.summary, partial(self._launch, spec.name, values)
         for name in ("models", "jobs", "gpus"):
             yield f"go to {name}", f"Show the {name} screen", partial(self.bench.action_go, name)

@@ -41,6 +41,7 @@ class FactsTable(Static):
     def __init__(self, facts: Sequence[Fact] = (), *, title: str = "", id: str | None = None) -> None:
         super().__init__(id=id)
         self.facts, self.title = tuple(facts), title
+        self._laid: list[list[Span]] | None = None
 
     def show(self, facts: Sequence[Fact], title: str | None = None) -> None:
         """Show these facts."""
@@ -62,4 +63,6 @@ class FactsTable(Static):
         lines = facts_lines(self.facts, width or 80, glyphs_of(self.app))
         if self.title:
             lines.insert(0, [(printable(self.title), "title")])
-        self.update(content_of(lines))
+        before, self._laid = self._laid, lines
+        if lines != before:  # a widget that is shown again is told its size again
+            self.update(content_of(lines), layout=before is None or len(lines) != len(before))

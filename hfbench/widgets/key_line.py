@@ -19,6 +19,8 @@ class KeyLine(Painted):
 
     DEFAULT_CSS = "KeyLine { height: 1; dock: bottom; background: $panel; padding: 0 1; }"
 
+    _due = False
+
     def on_mount(self) -> None:
         """Follow the focus."""
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
@@ -30,7 +32,8 @@ class KeyLine(Painted):
         always = [
             Key(min(each.keys, key=len), each.label) for label in ALWAYS for each in active if each.label == label
         ]
-        if isinstance(self.screen.focused, Input):
+        focused = self.screen.focused
+        if isinstance(focused, Input) or getattr(focused, "types_text", False):
             always = []  # a letter typed there is text
         spans: list[Span] = []
         for key in fit_keys(keys, width, always):
@@ -38,4 +41,11 @@ class KeyLine(Painted):
         return [spans]
 
     def _changed(self, screen: Screen[object]) -> None:
+        """What changed the keys is painted first; told twice of one change, the line is worked out once."""
+        if not self._due:
+            self._due = True
+            self.call_after_refresh(self._catch_up)
+
+    def _catch_up(self) -> None:
+        self._due = False
         self.repaint()

@@ -16,6 +16,7 @@ from hfbench.widgets.cells import Span, fit
 from hfbench.widgets.glyphs import Glyphs, glyphs_of
 from hfbench.widgets.painted import STYLE_CLASSES, STYLE_CSS, strip_of, suit_scrollbar
 from hfbench.widgets.record_columns import GAP, Placed
+from hfbench.widgets.unstyled_focus import UnstyledFocus
 
 MARK = 2
 """Cells before the first column, where the cursor stands."""
@@ -24,7 +25,7 @@ Cell = tuple[str, str]
 """Text of a cell and the state that colours it."""
 
 
-class LineTable(ScrollView, can_focus=True, inherit_bindings=False):
+class LineTable(UnstyledFocus, ScrollView, can_focus=True, inherit_bindings=False):
     """A list of any length with one header line; subclasses say what a row holds.
 
     They give `row_count`, `row_cells`, `placed`, `choose` and `empty_text`, and call `rows_changed`.
@@ -104,13 +105,16 @@ class LineTable(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def rows_added(self) -> None:
-        """Rows were added behind those there are: repaints only when there is room to show them.
-
-        The scrollbar learns of them with `rows_changed`, or when the cursor goes there: it repaints everything.
-        """
+        """Rows were added behind those there are: repaints only when there is room to show them."""
         known = self.virtual_size.height
         if known < self.scroll_offset.y + self.size.height and known != self.row_count() + 1:
             self.rows_changed()
+        else:
+            self._measure()
+
+    def refresh_header(self) -> None:
+        """What the header line says changed."""
+        self.refresh(Region(0, 0, self.size.width, 1))
 
     def validate_cursor(self, cursor: int) -> int:
         """Keep the cursor on a row."""
@@ -182,6 +186,10 @@ class LineTable(ScrollView, can_focus=True, inherit_bindings=False):
         """The cursor shows where keys go."""
         self._refresh_row(self.cursor)
 
+    def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
+        """Textual's hook after every layout; how long the list is, the list itself says."""
+        return super()._size_updated(size, self.virtual_size, container_size, layout)
+
     def notify_style_update(self) -> None:
         """Textual's hook: the theme changed."""
         super().notify_style_update()
@@ -199,8 +207,7 @@ class LineTable(ScrollView, can_focus=True, inherit_bindings=False):
             return strip_of(self, self._header(width), width)
         row = y - 1 + self.scroll_offset.y
         if row >= self.row_count():
-            text = self.empty_text() if not self.row_count() and y == 2 else ""
-            return strip_of(self, [(fit(" " * MARK + text, width), "muted")], width)
+            return self._below_rows(y, width)
         over = "" if row != self.cursor else "cursor" if self.has_focus else "cursor-blurred"
         strip = self._strips.get((row, over))
         if strip is None or strip.cell_length != width:
@@ -208,10 +215,25 @@ class LineTable(ScrollView, can_focus=True, inherit_bindings=False):
             self._strips[row, over] = strip
         return strip
 
+    def _below_rows(self, y: int, width: int) -> Strip:
+        if not self.row_count() and y == 2:
+            return strip_of(self, [(fit(" " * MARK + self.empty_text(), width), "muted")], width)
+        strip = self._strips.get((-1, ""))
+        if strip is None or strip.cell_length != width:
+            strip = self._strips[-1, ""] = strip_of(self, [], width)
+        return strip
+
     def _measure(self) -> None:
-        height = self.row_count() + 1
-        if self.virtual_size.height != height:
-            self.virtual_size = Size(0, height)
+        """Tell Textual how many lines there are. While a scrollbar stays, nothing but that is painted anew."""
+        size = Size(0, self.row_count() + 1)
+        if size == self.virtual_size:
+            return
+        if self.show_vertical_scrollbar and size.height > self.size.height:
+            self.set_reactive(LineTable.virtual_size, size)
+        else:
+            self.virtual_size = size
+        if self.is_attached and self.size:
+            self._scroll_update(size)
 
     def _row(self, row: int) -> list[Span]:
         mark = self.glyphs.cursor if row == self.cursor else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,22 +9,13 @@ from dataclasses import dataclass, field
 from itertools import compress
 
 from hfbench.models.columns import Shape, TensorColumns
+from hfbench.models.patterns import fold
 
 FOLD = 4_000
 """Names folded between two chances to paint: about 10 ms."""
 
-_NUMBERS = re.compile(r"(?<![^.\n])\d+(?![^.\n])")
-
 Key = tuple[str, int, int, int]
 """Pattern, dtype, shape and bytes: the members of a group are equal in all four."""
-
-
-def fold(names: Sequence[str]) -> list[str]:
-    """Each name with every whole dotted number replaced by `*`."""
-    folded = _NUMBERS.sub("*", "\n".join(names)).split("\n")
-    if len(folded) == len(names):
-        return folded
-    return [_NUMBERS.sub("*", name) for name in names]
 
 
 @dataclass(slots=True)

@@ -67,6 +67,8 @@ class TensorRows:
         self._groups = TensorGroups(self.columns)
         self._order: tuple[tuple[int, Sort, bool], Sequence[int]] | None = None
         self._hits = Hits(range(0), complete=True)
+        self._shown: tuple[str, Sort, bool] | None = None
+        """Query and order of the tensors listed now; None while they are grouped."""
         self._counts: Counter[int] = Counter()
         self._first_hit: dict[int, int] = {}
         self._shown_groups: list[int] | None = None
@@ -74,7 +76,7 @@ class TensorRows:
         self._starts: list[int] = []
         self._work: Work | None = None
         self._stale = False
-        self._restart()
+        self._restart(grown=True)
 
     @property
     def total(self) -> int:
@@ -126,7 +128,7 @@ class TensorRows:
         if self.busy:
             self._stale = True
         else:
-            self._restart()
+            self._restart(grown=True)
 
     def step(self, seconds: float) -> bool:
         """Work for about `seconds`; True while there is more to do."""
@@ -137,7 +139,7 @@ class TensorRows:
             except StopIteration:
                 self._work = None
                 if self._stale:
-                    self._restart()
+                    self._restart(grown=True)
             if monotonic() >= until:
                 break
         return self.busy
@@ -179,19 +181,23 @@ class TensorRows:
         group, below = self._shown_groups[at], index - self._starts[at]
         return self._tensor_line(self._unfolded[group][below - 1], inside=True) if below else self._group_line(group)
 
-    def _restart(self) -> None:
-        self._stale = False
-        self._work = self._build()
+    def _restart(self, *, grown: bool = False) -> None:
+        """Begin anew. What a key asked for is answered from the rows there are, before others are taken in."""
+        self._stale = not grown and len(self.columns.shard_ids) > self._measured
+        self._work = self._build(grown)
 
-    def _build(self) -> Work:
-        yield from self._measure()
+    def _build(self, grown: bool) -> Work:
+        if grown:
+            yield from self._measure()
         count = self._measured
+        before = self._order[0] if self._order else None
         # Groups are ordered themselves; their members are sorted when one is unfolded.
         wanted = (count, Sort.FILE, False) if self.grouped else (count, self.sort, self.descending)
         if self._order is None or self._order[0] != wanted:
             order = yield from order_rows(self.columns, *wanted)
             self._order = wanted, order
-            self._filter.forget()
+            if before is None or before[1:] != wanted[1:] or wanted[1:] != ORDERS[0]:
+                self._filter.forget()
         if self.grouped:
             yield from self._groups.extend(count)
         published = False
@@ -210,17 +216,21 @@ class TensorRows:
         ready = len(self.columns.shard_ids)
         for begin in range(self._measured, ready, SLICE):
             end = min(begin + SLICE, ready)
-            self.widths.extend(self.columns, begin, end)
+            if self.widths.extend(self.columns, begin, end):
+                self.changes += 1
             self._total_bytes += sum(self.columns.sizes[begin:end])
             self._measured = end
             if end < ready:
                 yield
 
     def _publish(self, hits: Hits) -> None:
-        self._hits = hits
+        """Show other hits. In the order of the file, those of the same query only go on where they ended."""
+        shown = (self.query.text, self.sort, self.descending)
+        goes_on = shown == self._shown and shown[1:] == ORDERS[0] and len(hits.rows) >= len(self._hits.rows)
+        self._hits, self._shown = hits, shown
         self._shown_groups = None
         self._unfolded = {}
-        self.changes += 1
+        self.changes += not goes_on
 
     def _publish_groups(self, hits: Hits) -> Work:
         counts: Counter[int] = Counter()
@@ -236,7 +246,7 @@ class TensorRows:
                 first_hit = dict(zip(reversed(groups), reversed(rows), strict=True)) | first_hit
                 yield
         kept = [group for group in self._unfolded if group in counts]
-        self._hits, self._counts, self._first_hit = hits, counts, first_hit
+        self._hits, self._counts, self._first_hit, self._shown = hits, counts, first_hit, None
         self._shown_groups = self._sorted_groups(counts)
         self._unfolded = {group: self._sorted_members(group) for group in kept}
         self._lay_groups()

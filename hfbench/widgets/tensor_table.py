@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import monotonic
 
 from textual.binding import Binding
 from textual.message import Message
@@ -17,10 +18,14 @@ from hfbench.widgets.tensor_lines import SORTED_COLUMN, cell_texts, columns_of
 from hfbench.widgets.tensor_order import Sort
 from hfbench.widgets.tensor_rows import TensorRows
 
-AT_ONCE = 0.012
-"""Seconds a key may work before the rest is left to the timer."""
+AT_ONCE = 0.004
+"""Seconds a key may work before it is painted; the rest is left to the timer."""
 
-SLICE_SECONDS, SLICE_EVERY = 0.012, 0.02
+SLICE_SECONDS, SLICE_EVERY = 0.004, 0.006
+"""Seconds of work between two chances to take a key, and seconds from one such turn to the next."""
+
+TOLD_EVERY = 0.2
+"""Seconds between two counts of what matches, while a search goes on."""
 
 
 class TensorTable(LineTable):
@@ -78,7 +83,8 @@ class TensorTable(LineTable):
         """What to say when there are no tensors and no filter."""
         self._timer: Timer | None = None
         self._placed: tuple[int, int, tuple[Placed, ...]] | None = None
-        self._seen: tuple[int, bool] | None = None
+        self._seen: tuple[int, bool, int] | None = None
+        self._told = 0.0
 
     @property
     def filter(self) -> str:
@@ -89,7 +95,7 @@ class TensorTable(LineTable):
     def filter(self, text: str) -> None:
         if text != self.rows.query.text:
             self.rows.set_filter(text)
-            self._work_on(to_top=True)
+            self._work_on(0, to_top=True)  # the letter itself is to be painted first
 
     @property
     def current(self) -> TensorInfo | None:
@@ -108,7 +114,7 @@ class TensorTable(LineTable):
     def grow(self) -> None:
         """Take in rows added to the columns; cheap enough to call after every shard."""
         self.rows.grow()
-        self._work_on()
+        self._work_on(0)
 
     def action_group(self) -> None:
         """Gather or list each."""
@@ -171,11 +177,13 @@ class TensorTable(LineTable):
         return self.empty or "no tensors here"
 
     def _tick(self) -> None:
+        if getattr(self.app, "answering", False):
+            return  # what a key brought is on its way to the terminal, by a thread that needs the interpreter too
         self.rows.step(SLICE_SECONDS)
         self._show_progress()
 
-    def _work_on(self, *, to_top: bool = False) -> None:
-        self.rows.step(AT_ONCE)
+    def _work_on(self, seconds: float = AT_ONCE, *, to_top: bool = False) -> None:
+        self.rows.step(seconds)
         if to_top:
             self.cursor = 0
             self.show_cursor()
@@ -185,9 +193,14 @@ class TensorTable(LineTable):
         rows = self.rows
         if self._timer is not None:
             self._timer.resume() if rows.busy else self._timer.pause()
-        seen, self._seen = self._seen, (rows.changes, rows.busy)
-        if seen == self._seen:
-            self.rows_added()
+        now = (rows.changes, rows.busy, rows.shown)
+        before = self._seen
+        if now == before or (before and now[:2] == before[:2] and rows.busy and monotonic() - self._told < TOLD_EVERY):
             return
-        self.rows_changed()
+        self._seen, self._told = now, monotonic()
+        if before is None or before[0] != rows.changes:
+            self.rows_changed()
+        else:
+            self.rows_added()
+            self.refresh_header()
         self.post_message(self.RowsChanged(self, rows.shown, rows.total, rows.bytes, rows.busy))

@@ -24,8 +24,9 @@ class TensorWidths:
     _dtypes: int = 0
     _shapes: int = 0
 
-    def extend(self, columns: TensorColumns, begin: int, end: int) -> None:
-        """Take in the rows from `begin` up to `end`."""
+    def extend(self, columns: TensorColumns, begin: int, end: int) -> bool:
+        """Take in the rows from `begin` up to `end`; True when a column must be wider than before."""
+        before = (self.name, self.dtype, self.shape, self.bytes)
         self.name = max(self.name, _widest(columns.names[begin:end]))
         self.bytes = max(self.bytes, len(aligned_bytes(max(columns.sizes[begin:end]))))
         dtypes, shapes = columns.dtypes[self._dtypes :], columns.shapes[self._shapes :]
@@ -33,6 +34,7 @@ class TensorWidths:
         self.shape = max(self.shape, max((len(shape_text(shape)) for shape in shapes), default=0))
         self._dtypes += len(dtypes)
         self._shapes += len(shapes)
+        return before != (self.name, self.dtype, self.shape, self.bytes)
 
 
 def shape_text(shape: Shape) -> str:

@@ -13,6 +13,9 @@ from textual.message_pump import MessagePump
 PATIENCE = 1.0
 """Seconds after which a key whose widget vanished no longer holds up the next one."""
 
+ANSWER = 0.02
+"""Seconds from a key to its paint, at most."""
+
 OPENING = 0.01
 """Seconds until a screen that is being opened is looked at again."""
 
@@ -29,6 +32,11 @@ class TypeAhead(App[None]):
         self._waiting: deque[events.Key] = deque()
         self._in_flight: events.Key | None = None
         self._since = 0.0
+
+    @property
+    def answering(self) -> bool:
+        """True while the paint of the last key may still be under way; threads that read let it have the processor."""
+        return time.monotonic() - self._since < ANSWER
 
     async def on_event(self, event: events.Event) -> None:
         """Queue fresh keys; a key that came back unused has its bindings run, and then the next one goes out."""

@@ -12,9 +12,11 @@ import pytest
 from small_model import all_of, config, gone, make, put
 
 from hfbench.actions.check import Check, CheckResult
+from hfbench.actions.check import _told as check_lines
 from hfbench.actions.registry import find
 from hfbench.actions.results import result_data
 from hfbench.checks.pages import check_pages
+from hfbench.checks.run import MOST
 from hfbench.checks.sarif import sarif_text
 from hfbench.cli import main
 from hfbench.codec import decode
@@ -73,6 +75,49 @@ def test_lines_fit_a_terminal_and_hold_no_control_character(model: Path) -> None
     lines = check(model).lines()
     assert all(len(line) <= 80 and line.isprintable() for line in lines)
     assert "\\x1b[31m" in "\n".join(lines)
+
+
+def missing_files(count: int) -> Any:
+    """An index that names so many files, none of which is there."""
+
+    def edit(folder: Path) -> None:
+        gone("model.safetensors")(folder)
+        weight_map = {f"t{number}": f"model-{number:05d}.safetensors" for number in range(count)}
+        put("model.safetensors.index.json", json.dumps({"weight_map": weight_map}))(folder)
+
+    return edit
+
+
+def test_many_findings_of_one_rule_are_counted_in_the_table_and_listed_in_json(model: Path) -> None:
+    missing_files(40)(model)
+    result = check(model)
+    lines = result.lines()
+    assert sum("HB142" in line and "missing" in line for line in lines) == 5
+    assert "         and 35 more of HB142; --json lists all" in lines
+    assert lines[-1] == "hfbench rule HB142 tells why this is looked for and what to do"
+    assert len(result.findings) == 40
+
+
+def test_a_missing_file_names_the_tensors_that_are_lost(model: Path) -> None:
+    missing_files(2)(model)
+    (first, second) = check(model).findings
+    assert first.evidence == {"tensors": 1, "names": ["t0"]}
+    assert "(2 of 2 files missing; the index has no total_size" in first.message
+    assert second.message == "missing; model.safetensors.index.json puts 1 tensor into it"
+
+
+def test_a_rule_that_finds_without_end_is_cut_and_says_so(model: Path) -> None:
+    missing_files(MOST + 500)(model)
+    result = check(model)
+    assert len(result.findings) == MOST + 1
+    assert any("there is more of this kind" in each.message for each in result.findings)
+
+
+def test_a_remedy_is_not_lost_behind_a_long_sentence(model: Path) -> None:
+    config(model_type="x" * 1900, architectures=["y" * 1900])(model)
+    for finding in check(model).findings:
+        told = check_lines([finding])
+        assert " ".join(finding.remedy.split()[-2:]).rstrip(".") in " ".join(" ".join(told).split())
 
 
 def test_sarif_names_the_rules_and_the_places(model: Path) -> None:

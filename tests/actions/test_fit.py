@@ -72,6 +72,98 @@ def test_what_does_not_fit_fails_and_names_the_term(folder: Path) -> None:
     assert any("x does not fit: kv cache" in line for line in many.lines())
 
 
+def test_the_grid_names_what_does_not_fit_and_its_cells_are_those_of_the_command_itself(folder: Path) -> None:
+    assert fit(folder).grid == ()
+    result = fit(folder, grid=True, batch=4)
+    assert [row[0].context for row in result.grid] == [4096, 8192, 16384, 32768, 65536, 131072]
+    assert [cell.batch for cell in result.grid[0]] == [1, 4, 16, 64, 256]
+    for cell in (cell for row in result.grid for cell in row):
+        alone = fit(folder, context=cell.context, batch=cell.batch)
+        assert (cell.total_bytes, cell.fits, cell.limiting) == (alone.total_bytes, alone.fits, alone.limiting)
+    lines = result.lines()
+    at = lines.index("GiB on a GPU by context and batch:")
+    assert lines[at + 1].split() == ["batch", "1", "4", "16", "64", "256"]
+    assert lines[at + 5].split() == [
+        "32k",
+        "ok",
+        "21.0",
+        "ok",
+        "33.0",
+        "x",
+        "81.0",
+        "kv",
+        "x",
+        "273",
+        "kv",
+        "x",
+        "1.0T",
+        "kv",
+    ]
+    assert all(len(line) <= 80 for line in lines)
+    assert decode(FitResult, json.loads(json.dumps(encode(result)))) == result
+
+
+def test_a_context_beyond_the_limit_is_marked_in_the_grid(folder: Path) -> None:
+    lines = fit(folder, grid=True, context=262_144).lines()
+    assert any(line.startswith("256k! ") for line in lines)
+    assert any(line.startswith("128k  ") for line in lines)
+
+
+def test_nothing_is_known_of_the_cache_and_there_is_no_grid(tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    shard(bare)
+    assert fit(bare, grid=True).grid == ()
+    assert fit(bare).largest_batch is None
+
+
+def test_the_result_lists_the_ranks_that_may_be_asked_for(folder: Path) -> None:
+    allowed = fit(folder).allowed
+    assert allowed["tp"] == (1, 2, 4, 8, 16, 32)
+    assert allowed["ep"] == (1,)
+    assert allowed["pp"][-1] == 32
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"gpu": "H999"}, {"dtype": "float3"}, {"kv_dtype": "?"}, {"tp": 3}, {"ep": 2}, {"pp": 33}, {"context": "0"},
+        {"batch": "-1"}, {"runtime": "tgi"}, {"grid": "maybe"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_option_that_cannot_be_is_exit_2(
+    folder: Path, hfbench: Callable[..., CompletedProcess[str]], wrong: dict[str, Any]
+) -> None:
+    [(name, value)] = wrong.items()
+    done = hfbench("fit", folder, f"--{name.replace('_', '-')}={value}")
+    assert done.returncode == 2
+    assert done.stderr.startswith("hfbench: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_nominal_memory_is_told_as_a_guess(folder: Path) -> None:
+    assert any("MI325X 256GB is the one in its name" in guess for guess in fit(folder, gpu="MI325X").guesses)
+    assert not any("in its name" in guess for guess in fit(folder, gpu="MI300X").guesses)
+
+
+def test_what_the_configuration_leaves_out_is_told_as_a_guess(folder: Path) -> None:
+    (folder / "config.json").write_text(json.dumps({"model_type": "llama", "hidden_size": 4096}))
+    guesses = fit(folder).guesses
+    assert any("'num_hidden_layers'" in each and "defaults of transformers" in each for each in guesses)
+
+
+def test_a_runtime_that_expands_latent_vectors_keeps_more(folder: Path) -> None:
+    sizes = {"kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128}
+    config = {**LLAMA, "model_type": "deepseek_v3", **sizes, "moe_intermediate_size": 64, "n_routed_experts": 2}
+    (folder / "config.json").write_text(json.dumps(config))
+    kept = {
+        runtime: fit(folder, runtime=runtime).kv_bytes_per_token for runtime in find("fit").param("runtime").choices
+    }
+    assert kept["vllm"] == kept["transformers"] == 32 * (512 + 64) * 2
+    assert kept["transformers-5.14"] == 32 * 32 * (128 + 64 + 128) * 2
+
+
 def test_the_command_exits_with_1_when_it_does_not_fit(
     folder: Path, hfbench: Callable[..., CompletedProcess[str]]
 ) -> None:
@@ -150,10 +242,10 @@ def test_an_unknown_architecture_has_no_total_and_no_verdict(folder: Path) -> No
 
 
 def test_without_a_gpu_there_is_no_verdict_but_every_term(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hfbench.gpu import telemetry
     from hfbench.gpu.reading import Unavailable
+    from hfbench.gpu.telemetry import sampler
 
-    monkeypatch.setattr(telemetry, "open_nvml", lambda: Unavailable("no driver"))
+    monkeypatch.setattr(sampler, "open_nvml", lambda: Unavailable("no driver"))
     result = fit(folder, gpu=None)
     assert result.device is None
     assert result.fits is None

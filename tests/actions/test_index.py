@@ -30,6 +30,16 @@ def test_other_classes_and_decorators_are_left_out(tmp_path: Path) -> None:
     assert declared_actions(str(tmp_path)) == [Entry("a.b", "First line", "one")]
 
 
+def test_decorators_over_several_lines_and_odd_docstrings_are_read(tmp_path: Path) -> None:
+    (tmp_path / "more.py").write_text(
+        '@action(\n    "b",\n    result=Result(1),\n)\n@dataclass(frozen=True)\nclass B(Base):\n'
+        '    """\n    Say "no".\n\n    @action("inside")\n    """\n'
+        '@action("c")\nclass C:\n    x = 1\n\n\n@action("d")\nclass D:\n    """One. Two."""\n'
+    )
+    told = [("b", 'Say "no"', "more"), ("c", "", "more"), ("d", "One. Two", "more")]
+    assert declared_actions(str(tmp_path)) == told
+
+
 def test_finding_one_action_loads_its_file_alone() -> None:
     code = "import sys; from hfbench.actions.registry import find; find('demo'); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -23,6 +23,8 @@ from small_model import (
 
 FILE = "model.safetensors"
 ONE = {"a": ("F32", [1])}
+LORA = {"base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight": ("BF16", [4, 8])}
+ADAPTER = {"peft_type": "LORA", "base_model_name_or_path": "org/base"}
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'ab' * 32}\nsize 4976698672\n"
 
 
@@ -38,6 +40,17 @@ def entry(dtype: str = "F32", shape: object = (1,), offsets: object = (0, 4)) ->
 
 def tensors(**entries: str) -> str:
     return "{" + ",".join(f'"{name}":{text}' for name, text in entries.items()) + "}"
+
+
+def closed(name: str) -> Edit:
+    """Take all permissions of a file."""
+    return all_of(lambda folder: (folder / name).touch(), lambda folder: (folder / name).chmod(0))
+
+
+def put_below(name: str) -> Edit:
+    """Make a FIFO in a folder of the model."""
+    folder = name.rpartition("/")[0]
+    return all_of(put(f"{folder}/notes.txt", ""), fifo(name))
 
 
 STRUCTURE: list[Case] = [
@@ -86,6 +99,8 @@ VALUES: list[Case] = [
     warning("HB122", "a NaN in a norm", stored(fill={"model.norm.weight": b"\xc0\x7f"})),
     warning("HB122", "an infinity in float32", stored({"x": ("F32", [1])}, fill={"x": b"\0\0\x80\x7f"})),
     warning("HB122", "a NaN in float16", stored({"x": ("F16", [1])}, fill={"x": b"\1\x7c"})),
+    warning("HB122", "a NaN in 8 bits", stored({"x": ("F8_E4M3", [2])}, fill={"x": b"\x00\xff"})),
+    passes("HB122", "the largest of 8 bits", stored({"x": ("F8_E4M3", [2])}, fill={"x": b"\x7e\xfe"})),
     passes("HB122", "the largest float16", stored({"x": ("F16", [1])}, fill={"x": b"\xff\x7b"})),
     passes("HB122", "integers", stored({"x": ("I32", [1])}, fill={"x": b"\0\0\x80\x7f"})),
 ]
@@ -99,13 +114,22 @@ ENTRIES: list[Case] = [
     passes("HB130", "a text about pointers", put("README.md", "version of git-lfs " * 8)),
     error("HB131", "a FIFO as config", fifo("config.json")),
     error("HB131", "a FIFO as weights", fifo(FILE)),
+    error("HB131", "a FIFO as Mistral's weights", fifo("consolidated.safetensors")),
+    info("HB131", "a FIFO as a text", fifo("notes.txt")),
+    warning("HB131", "a FIFO below", put_below("logs/x.bin")),
     passes("HB131", "plain files", same),
     error("HB132", "weights that lead nowhere", linked(FILE, "../../blobs/gone")),
     error("HB132", "a link to itself", linked(FILE, FILE)),
+    info("HB132", "a text that leads nowhere", linked("README.md", "gone.md")),
+    warning("HB132", "code that leads nowhere", linked("modeling.py", "gone.py")),
     passes("HB132", "a link inside the folder", all_of(put("real.bin", PLAIN), linked("also.bin", "real.bin"))),
     error("HB133", "config of the system", linked("config.json", "/etc/hostname")),
     error("HB133", "a device", linked(FILE, "/dev/zero")),
+    info("HB133", "a folder elsewhere", linked("logs", "/tmp")),
     passes("HB133", "plain files", same),
+    error("HB134", "config without permission", closed("config.json")),
+    error("HB134", "weights without permission", closed(FILE)),
+    passes("HB134", "a text without permission", closed("README.md")),
     passes("HB134", "plain files", same),
     error("HB135", "a tokenizer of a gigabyte", lambda folder: (folder / "tokenizer.json").open("r+b").truncate(2**30)),
     passes("HB135", "plain files", same),
@@ -162,6 +186,10 @@ SETS: list[Case] = [
     error("HB150", "a file without tensors", put(FILE, weights({}))),
     passes("HB150", "weights", same),
     error("HB151", "an adapter", all_of(gone(FILE), put("adapter_model.safetensors", weights(ONE)))),
+    error("HB151", "a configuration of one alone", all_of(gone(FILE), put("adapter_config.json", ADAPTER))),
+    error("HB151", "one under the name of a model", put(FILE, weights(LORA))),
+    error("HB151", "one under a name of its own", all_of(gone(FILE), put("lora.safetensors", weights(LORA)))),
+    passes("HB151", "a model with tensors of one", stored(LORA)),
     passes("HB151", "an adapter beside a model", put("adapter_model.safetensors", weights(ONE))),
     warning("HB152", "shards and one file", all_of(sharded(), put(FILE, weights(TENSORS)))),
     warning("HB152", "consolidated and one file", put("consolidated.safetensors", weights(ONE))),
@@ -187,6 +215,13 @@ SETS: list[Case] = [
         all_of(gone(FILE), put("consolidated.safetensors", weights(ONE))),
     ),
     passes("HB159", "one format", same),
+]
+
+SETS += [
+    warning("HB160", "consolidated of zeros", put("consolidated.safetensors", bytes(64))),
+    warning("HB160", "a stray page", put("other.safetensors", "<!DOCTYPE html><html>")),
+    passes("HB160", "a whole second set", put("consolidated.safetensors", weights(ONE))),
+    passes("HB160", "one file", same),
 ]
 
 CASES = [*STRUCTURE, *VALUES, *ENTRIES, *INDEX, *SETS]

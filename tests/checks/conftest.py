@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_model import Edit, make
@@ -24,7 +25,7 @@ def model(tmp_path: Path) -> Path:
 def findings_of(tmp_path: Path) -> Callable[..., list[Finding]]:
     """What one rule finds in the small model after an edit."""
 
-    def find(id: str, edit: Edit, **options: str) -> list[Finding]:
+    def find(id: str, edit: Edit, **options: Any) -> list[Finding]:
         folder = make(tmp_path / "edited")
         edit(folder)
         return list(report_on(subject_of(folder, options=Options(**options)), [rules()[id]]).findings)

@@ -67,14 +67,21 @@ Edit = Callable[[Path], object]
 
 def added(number: int, content: str) -> dict[str, Any]:
     """An added token as tokenizer.json has it."""
-    return {"id": number, "content": content, "special": True}
+    plain = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    return {"id": number, "content": content, **plain, "special": True}
 
 
 def tokenizer(tokens: int = 16, extra: list[dict[str, Any]] | None = None, **vocab: int) -> dict[str, Any]:
     """The object of a tokenizer.json whose vocabulary is single words."""
     words = {"<unk>": 0, "<s>": 1, "</s>": 2, **{f"w{number}": number for number in range(3, tokens)}, **vocab}
     special = [added(0, "<unk>"), added(1, "<s>"), added(2, "</s>")]
-    return {"added_tokens": [*special, *(extra or [])], "model": {"type": "WordLevel", "vocab": words}}
+    return {
+        **dict.fromkeys(("truncation", "padding", "normalizer", "post_processor", "decoder")),
+        "version": "1.0",
+        "added_tokens": [*special, *(extra or [])],
+        "pre_tokenizer": {"type": "Whitespace"},
+        "model": {"type": "WordLevel", "vocab": words, "unk_token": "<unk>"},
+    }
 
 
 def weights(tensors: Tensors, metadata: object = None, fill: Mapping[str, bytes] | None = None) -> bytes:

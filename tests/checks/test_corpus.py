@@ -23,11 +23,14 @@ SECONDS = 5.0
 MEMORY = 300 * 2**20
 
 CONTRADICTED = {
-    "st_no_format_meta": "the same file with spaces after its header, st_ok_padded, must be ok",
-    "cf_tied_but_head": "its head and its embedding are the same zeros, as in tied_same_head, which must be ok",
-    "tk_none": "a tokenizer that is simply absent is at most an info, as in fs_odd_name, which must be ok",
+    "st_no_format_meta": "st_ok_padded",
+    "cf_tied_but_head": "tied_same_head",
+    "tk_none": "hc_ok",
 }
-"""Cases that no rule can satisfy together with another case; each is told as an info here."""
+"""Cases whose verdict no rule can give together with that of another case, which is the same in all that could matter.
+
+`test_a_case_that_is_given_up_is_the_same_as_one_that_is_not` proves it. Each is told as an info.
+"""
 
 RULES = {
     "st_too_small": "HB101",
@@ -136,13 +139,20 @@ Judged = dict[str, tuple[dict[str, Any], list[Any]]]
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory) -> Judged:
-    """Every case by its id, with what was asked and what came out."""
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folders of both sets."""
     folder = tmp_path_factory.mktemp("corpus")
-    cases = {}
     for name in ("malformed", "reports"):
         with tarfile.open(CORPUS / f"{name}.tar.gz") as archive:
             archive.extractall(folder / name, filter="fully_trusted")  # it holds FIFOs and links on purpose
+    return folder
+
+
+@pytest.fixture(scope="module")
+def judged(unpacked: Path) -> Judged:
+    """Every case by its id, with what was asked and what came out."""
+    folder, cases = unpacked, {}
+    for name in ("malformed", "reports"):
         for case in json.loads((CORPUS / f"{name}.json").read_text())["cases"]:
             cases[case["id"]] = _request(case, folder / name / case["id"])
     asked = [request for _, request in cases.values()]
@@ -175,6 +185,43 @@ def test_every_case_gets_the_verdict_it_must_get(judged: Judged) -> None:
     wrong = {id: answer for id, (case, answer) in judged.items() if answer[1] != case["verdict"]}
     assert set(wrong) == set(CONTRADICTED), wrong
     assert {answer[1] for answer in wrong.values()} == {"ok"}
+
+
+def _weights(path: Path) -> tuple[dict[str, Any], bytes]:
+    """The tensors and the data of a file, without its metadata and its padding."""
+    raw = path.read_bytes()
+    start = 8 + int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8:start])
+    header.pop("__metadata__", None)
+    return header, raw[start:]
+
+
+def test_a_case_that_is_given_up_is_the_same_as_one_that_is_not(unpacked: Path) -> None:
+    def folder(id: str) -> Path:
+        return next(each for each in (unpacked / "malformed" / id, unpacked / "reports" / id) if each.is_dir())
+
+    def parts(path: Path) -> tuple[Any, ...]:
+        return (json.loads((path / "config.json").read_text()), *_weights(path / "model.safetensors"))
+
+    no_format, padded = (folder(id) / "model.safetensors" for id in ("st_no_format_meta", "st_ok_padded"))
+    assert _weights(no_format) == _weights(padded)
+    assert b"__metadata__" not in no_format.read_bytes() + padded.read_bytes()
+
+    tied, same_head = folder("cf_tied_but_head"), folder("tied_same_head")
+    assert parts(tied) == parts(same_head)
+    assert not any(parts(tied)[2])  # the head "that differs" is as zero as the embedding
+    assert {each.name for each in same_head.iterdir()} - {each.name for each in tied.iterdir()} == {
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
+
+    alone, snapshot = folder("tk_none"), next(folder("hc_ok").glob("*/snapshots/*"))
+    assert parts(alone) == parts(snapshot)
+    assert {each.name for each in alone.iterdir()} == {each.name for each in snapshot.iterdir()}
+    for near, changed in (("cf_dtype_mismatch", {"torch_dtype": "float32"}), ("cf_nan", {"rms_norm_eps": None})):
+        other = parts(folder(near))  # must be "warn", so that what is missing in both can be no error
+        assert {**other[0], **changed} == {**parts(alone)[0], **changed}
+        assert other[1:] == parts(alone)[1:]
 
 
 def test_every_case_is_judged_for_its_own_reason(judged: Judged) -> None:

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import cases_config
 import cases_pickles
+import cases_scanned
+import cases_target
 import cases_tokenizer
 import cases_weights
 import pytest
+from cases_target import TargetCase
 from rule_case import Case
 
 from hfbench.checks.base import rules
 from hfbench.checks.finding import SEVERITIES, Finding
+from hfbench.checks.run import check
 
-CASES: list[Case] = [*cases_weights.CASES, *cases_pickles.CASES, *cases_config.CASES, *cases_tokenizer.CASES]
+CASES: list[Case] = [
+    *cases_weights.CASES,
+    *cases_scanned.CASES,
+    *cases_pickles.CASES,
+    *cases_config.CASES,
+    *cases_tokenizer.CASES,
+]
 
-ELSEWHERE = frozenset({"HB134", "HB801", "HB802", "HB803", "HB804", "HB805", "HB806"})
-"""Rules whose cases are no edits of a folder, or need another user than root: see the tests of targets."""
+PARAMETERS = [
+    pytest.param(case, id=str(case), marks=[pytest.mark.unprivileged] if case.id == "HB134" else []) for case in CASES
+]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", PARAMETERS)
 def test_a_rule_finds_what_it_is_for_and_nothing_else(case: Case, findings_of: Callable[..., list[Finding]]) -> None:
     found = findings_of(case.id, case.edit, **case.options)
     severities = [each.severity for each in found]
@@ -31,6 +43,22 @@ def test_a_rule_finds_what_it_is_for_and_nothing_else(case: Case, findings_of: C
         assert each.remedy
 
 
-@pytest.mark.parametrize("id", [id for id in rules() if id not in ELSEWHERE])
+@pytest.mark.parametrize("case", cases_target.CASES, ids=str)
+def test_a_rule_of_references_finds_what_it_is_for(
+    case: TargetCase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = case.prepare(tmp_path)
+    monkeypatch.chdir(place.cwd)
+    found = [each for each in check(place.given, cache_dir=place.cache).findings if each.id == case.id]
+    assert [each.severity for each in found] == [case.severity] * bool(case.severity)
+    assert all(each.message and each.remedy for each in found)
+
+
+@pytest.mark.parametrize("id", rules())
 def test_every_rule_has_a_failing_and_a_passing_case(id: str) -> None:
-    assert {case.severity is None for case in CASES if case.id == id} == {True, False}
+    every = [*CASES, *cases_target.CASES]
+    assert {case.severity is None for case in every if case.id == id} == {True, False}
+
+
+def test_no_case_is_of_a_rule_that_is_gone() -> None:
+    assert {case.id for case in [*CASES, *cases_target.CASES]} <= set(rules())

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from cases_target import cached
 from small_model import POSSIBLE_COMMIT, make
 
 from hfbench.checks.run import Report, check
@@ -15,16 +16,7 @@ from hfbench.errors import UsageError
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
     """A Hugging Face cache with org/tiny at main, whose files are links to blobs."""
-    whole = make(tmp_path / "whole")
-    repo = tmp_path / "hub" / "models--org--tiny"
-    snapshot = repo / "snapshots" / POSSIBLE_COMMIT
-    for folder in (repo / "blobs", repo / "refs", snapshot):
-        folder.mkdir(parents=True)
-    for file in whole.iterdir():
-        (repo / "blobs" / file.name).write_bytes(file.read_bytes())
-        (snapshot / file.name).symlink_to(f"../../blobs/{file.name}")
-    (repo / "refs" / "main").write_text(POSSIBLE_COMMIT)
-    return tmp_path / "hub"
+    return cached(tmp_path)
 
 
 def ids(report: Report) -> list[str]:
@@ -72,11 +64,6 @@ def test_what_is_nowhere_is_said_apart_from_what_is_not_cached(cache: Path, tmp_
     assert not check("org/other", cache_dir=cache).judged
 
 
-def test_an_empty_folder_is_said_to_be_empty(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    assert ids(check(str(tmp_path / "empty"))) == ["HB802"]
-
-
 def test_a_local_folder_in_place_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "org" / "name").mkdir(parents=True)
@@ -85,9 +72,13 @@ def test_a_local_folder_in_place_of_a_repository(tmp_path: Path, monkeypatch: py
     report = check("org/name")
     assert (report.verdict, ids(report)) == ("refuse", ["HB805"])
     assert "README.md" in report.findings[0].message
-    report = check("org/tiny")
-    assert (report.verdict, ids(report)) == ("ok", ["HB805"])
+    assert ids(check("org/tiny")) == []
     assert ids(check("./org/tiny")) == []
+    hub = tmp_path / "hub"
+    (hub / "models--org--tiny").mkdir(parents=True)
+    report = check("org/tiny", cache_dir=hub)
+    assert (report.verdict, ids(report)) == ("ok", ["HB805"])
+    assert "which is in the cache" in report.findings[0].message
 
 
 def test_a_single_file_is_judged_by_its_structure_alone(model: Path) -> None:
@@ -114,7 +105,15 @@ def test_what_can_be_no_model_is_a_wrong_request(target: str, model: Path, monke
         check(target)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_an_unreadable_file_is_told(model: Path) -> None:
-    (model / "config.json").chmod(0)
-    assert "HB134" in ids(check(str(model)))
+@pytest.mark.unprivileged
+def test_a_folder_that_may_be_listed_and_not_entered_is_judged_by_its_list(model: Path) -> None:
+    model.chmod(0o444)
+    try:
+        report = check(str(model))
+    finally:
+        model.chmod(0o755)
+    assert report.verdict == "refuse"
+    assert {(each.file, each.message) for each in report.findings} >= {
+        ("model.safetensors", "cannot be looked at (Permission denied)"),
+        ("config.json", "cannot be looked at (Permission denied)"),
+    }

@@ -91,7 +91,11 @@ def test_an_unknown_model_type_is_named_and_not_guessed(built: Built, config_of:
         {"num_kv_shared_layers": 4},
         {"global_head_dim": 512},
         {"layer_types": ["full_attention", "mamba"] * 16},
+        {"layer_types": ["hybrid"] * 32},
+        {"layers_block_type": ["attention", "moe"] * 16},
         {"linear_attn_config": {"full_attn_layers": [1]}},
+        {"mamba_d_state": 16},
+        {"is_encoder_decoder": True},
     ],
     ids=lambda value: next(iter(value)),
 )
@@ -99,6 +103,27 @@ def test_uneven_layers_of_an_unknown_model_give_no_cache(built: Built, config_of
     found = built(config_of("llama", model_type="brand_new", **changes))
     assert found.caches is None
     assert any(reason.startswith("KV cache: ") for reason in found.not_known)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("bamba", "some layers keep a state"),
+        ("longcat_flash", "zero_expert_num changes what layers keep"),
+        ("bart", "a decoder also keeps what its encoder gave"),
+    ],
+)
+def test_what_its_class_declares_tells_that_layers_keep_more(built: Built, kind: str, reason: str) -> None:
+    found = built({"model_type": kind, "num_hidden_layers": 4, "num_attention_heads": 4, "hidden_size": 64})
+    assert found.caches is None
+    assert any(each.startswith(f"KV cache: {reason}") for each in found.not_known)
+
+
+def test_a_window_without_its_layers_is_told_beside_the_figure(built: Built, config_of: ConfigOf) -> None:
+    found = built(config_of("llama", model_type="brand_new", sliding_window=512))
+    assert found.caches
+    assert not any(cache.window for cache in found.caches)
+    assert found.guesses[0].endswith("and every layer as full, for the layers of its window are not listed")
 
 
 def test_an_unknown_wrapper_of_a_known_language_model_still_has_its_cache(built: Built, config_of: ConfigOf) -> None:
@@ -145,17 +170,17 @@ def test_no_configuration_makes_it_fail_or_hang(chance: random.Random) -> None:
 
 def _mutated(chance: random.Random) -> dict[str, Any]:
     """A configuration of any family with its class's sizes, some of them replaced."""
-    from hfbench.estimate.settings import class_defaults
+    from hfbench.estimate.settings import class_table
 
+    table = class_table()
     kind = chance.choice(sorted(families()))
     config = {"model_type": kind, "architectures": [chance.choice(["XForCausalLM", "XModel", "X"])]}
-    for part, values in class_defaults().items():
-        owner, _, nested = part.partition(".")
-        if owner == kind:
-            place: Any = config
-            for name in filter(None, nested.split(".")):
-                place = place.setdefault(name, {})
-            place.update(values)
+    holders = [(config, table.of_type(kind))]
+    for place, cls in holders:
+        place |= cls.fields if cls else {}
+        for name, told in cls.parts.items() if cls else ():
+            place[name] = {}
+            holders.append((place[name], table.of_part(told, {})))
     for _ in range(chance.randint(1, 4)):
         place = config
         while nested_names := [name for name, value in place.items() if isinstance(value, dict)]:

@@ -42,9 +42,9 @@ def test_deepseek_v3_keeps_57_times_as_much_where_the_runtime_expands(
     read: Read, work: Work, config_of: ConfigOf
 ) -> None:
     reading = read(config_of("deepseek_v3"))
-    expanded = kept(reading, work(reading, runtime="transformers"))
+    expanded = kept(reading, work(reading, runtime="transformers-5.14"))
     assert expanded == 32768 * 61 * 128 * (128 + 64 + 128) * 2
-    assert cache_shares(reading.model, work(reading, runtime="transformers"))[0].kind == "expanded_attention"
+    assert cache_shares(reading.model, work(reading, runtime="transformers-5.14"))[0].kind == "expanded_attention"
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,7 @@ def test_a_listening_decoder_keeps_the_frames_whatever_the_context(read: Read, w
 def test_gemma_4_layers_have_heads_of_their_own_and_share_caches(read: Read, work: Work, config_of: ConfigOf) -> None:
     text = config_of("gemma3", model_type="gemma4_text", num_hidden_layers=6, head_dim=256, num_key_value_heads=8)
     text |= {"global_head_dim": 512, "num_global_key_value_heads": 2, "num_kv_shared_layers": 2}
+    text["attention_k_eq_v"] = True
     text["layer_types"] = ["sliding_attention", "full_attention", "sliding_attention"] * 2
     reading = read({"model_type": "gemma4", "text_config": text})
     shares = {share.kind: share for share in cache_shares(reading.model, work(reading))}
@@ -115,6 +116,33 @@ def test_heads_are_divided_among_ranks_but_never_finer_than_one(read: Read, work
     alone = cache_terms(reading.model, work(reading))["kv_cache"][0]
     assert cache_terms(reading.model, work(reading, tp=4))["kv_cache"][0] * 4 == alone
     assert cache_terms(reading.model, work(reading, tp=32))["kv_cache"][0] * 8 == alone
+
+
+def test_copies_of_the_attention_share_the_batch(read: Read, work: Work, config_of: ConfigOf) -> None:
+    reading = read(config_of("gpt_oss"))
+    one = kept(reading, work(reading, batch=1))
+    assert kept(reading, work(reading, batch=12, ep=8)) == 2 * one  # eight copies, two sequences on the fullest
+    assert kept(reading, work(reading, batch=12, tp=8, ep=8)) * 8 == 12 * one
+
+
+def test_layers_of_experts_keep_nothing(read: Read, work: Work) -> None:
+    config = {
+        "model_type": "nemotron_h",
+        "hybrid_override_pattern": "MEM*E-",
+        "num_key_value_heads": 2,
+        "head_dim": 128,
+        "mamba_num_heads": 8,
+        "num_hidden_layers": 99,
+    }
+    reading = read(config)
+    assert per_token(reading) == 2 * 2 * 128 * 2
+    shares = {share.kind: share.layers for share in cache_shares(reading.model, work(reading))}
+    assert shares == {"mamba": 2, "none": 3, "full_attention": 1}
+
+
+def test_a_window_that_looks_ahead_looks_half_as_far_back(read: Read, work: Work, config_of: ConfigOf) -> None:
+    reading = read(config_of("gemma3", use_bidirectional_attention=True))
+    assert cache_shares(reading.model, work(reading))[0].window == 513
 
 
 def test_latent_vectors_are_on_every_rank(read: Read, work: Work, config_of: ConfigOf) -> None:

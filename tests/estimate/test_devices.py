@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hfbench.actions.registry import find
 from hfbench.errors import UsageError
 from hfbench.estimate.devices import devices, find_device
 from hfbench.estimate.runtimes import dtype_named, runtimes
@@ -45,6 +46,15 @@ def test_every_gpu_has_a_source_and_a_day_and_a_name_of_its_own() -> None:
     assert all(8 * GIB < device.memory_bytes < 400 * GIB and device.memory_bytes % MIB == 0 for device in devices())
 
 
+def test_a_memory_that_no_driver_told_says_so() -> None:
+    nominal = {device.name for device in devices() if device.nominal}
+    assert nominal == {"MI325X 256GB", "MI355X 288GB"}
+    for device in devices():  # a driver keeps a part for itself: a whole number of GiB is a name, not a reading
+        told = float(device.name.split()[-1].removesuffix("GB"))
+        assert device.memory_bytes <= told * GIB
+        assert not device.nominal or device.memory_bytes == told * GIB
+
+
 def test_every_gpu_is_found_by_its_whole_name() -> None:
     assert [find_device(device.name) for device in devices()] == list(devices())
 
@@ -61,6 +71,6 @@ def test_an_unknown_type_is_refused_with_a_near_one() -> None:
         dtype_named("bfloat61")
 
 
-def test_both_runtimes_are_described() -> None:
-    assert runtimes()["vllm"].latent
-    assert not runtimes()["transformers"].latent
+def test_every_runtime_that_can_be_asked_for_is_described() -> None:
+    assert set(runtimes()) == set(find("fit").param("runtime").choices)
+    assert [name for name, runtime in runtimes().items() if not runtime.latent] == ["transformers-5.14"]

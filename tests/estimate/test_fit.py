@@ -76,7 +76,7 @@ def test_nothing_fits_a_gpu_smaller_than_the_weights(llama: Reading, work: Work)
 def test_a_grid_has_a_row_a_context_and_grows_both_ways(llama: Reading, work: Work) -> None:
     cells = grid(llama.model, work(llama), 80 * GIB, (4096, 32768, 131072), (1, 4, 16, 64))
     assert [[cell.batch for cell in row] for row in cells] == [[1, 4, 16, 64]] * 3
-    totals = [[cell.total for cell in row] for row in cells]
+    totals = [[cell.total_bytes for cell in row] for row in cells]
     assert all(row == sorted(row) for row in totals)
     assert all(list(column) == sorted(column) for column in zip(*totals, strict=True))
     assert cells[0][0].fits

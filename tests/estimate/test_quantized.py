@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from hfbench.estimate.model import Reading
+from hfbench.estimate.model import Reading, read_model
 from hfbench.estimate.parts import Part
 from hfbench.estimate.quantized import Scheme, scheme_of
+from hfbench.estimate.runtimes import runtimes
 from hfbench.estimate.settings import NotKnown
+from hfbench.models.reference import Location
 
 Read = Callable[..., Reading]
 ConfigOf = Callable[..., dict[str, Any]]
@@ -100,6 +102,15 @@ def test_the_file_of_modelopt_counts_where_the_configuration_is_silent() -> None
     scheme = scheme_of({}, side)
     assert scheme is not None
     assert scheme.method == "fp8"
+
+
+def test_a_file_of_modelopt_without_end_is_cut(write_folder: Any, config_of: ConfigOf) -> None:
+    folder = write_folder(config_of("smollm2"))
+    deep = '{"quantization": {"quant_algo": ' + "[" * 900 + "]" * 900 + "}}"
+    (folder / "hf_quant_config.json").write_text(deep)
+    reading = read_model(Location("model", folder, "local"), runtime=runtimes()["vllm"], dtype=None)
+    assert reading.model.weights.stored == 2 * 134_515_008
+    assert any("not known" in guess and len(guess) < 300 for guess in reading.guesses)
 
 
 @pytest.mark.parametrize(

@@ -117,8 +117,11 @@ def test_packed_bytes_stay_and_others_take_the_computing_type() -> None:
 @pytest.mark.parametrize(
     ("name", "place", "split"),
     [
-        ("model.embed_tokens.weight", "first", "tensor"),
-        ("lm_head.weight", "last", "tensor"),
+        ("model.embed_tokens.weight", "first", "words"),
+        ("lm_head.weight", "last", "words"),
+        ("output.weight", "last", "words"),
+        ("model.layers.3.mlp.output.weight", 3, "tensor"),
+        ("model.my_output.weight", "first", "tensor"),
         ("model.norm.weight", "last", "copied"),
         ("model.layers.3.self_attn.q_proj.weight", 3, "tensor"),
         ("model.layers.3.self_attn.k_proj.weight", 3, "keys"),
@@ -152,6 +155,23 @@ def test_ranks_share_what_can_be_divided(read: Read, config_of: ConfigOf) -> Non
     (alone,), (two,) = (weights.on_stages(Layout(tp=tp, kv_heads=8), 2) for tp in (1, 2))
     norms = 65 * 4096 * 2
     assert two * 2 == alone + norms
+
+
+def test_rows_of_the_vocabulary_are_padded_as_the_runtime_does(read: Read, config_of: ConfigOf) -> None:
+    weights = read(config_of("llama", vocab_size=128_250, tie_word_embeddings=False)).model.weights
+    assert weights.words == 128_250
+    (plain,), (padded,) = (weights.on_stages(Layout(pad=pad), 2) for pad in (1, 64))
+    assert padded - plain == 2 * 6 * 4096 * 2
+    (half,) = weights.on_stages(Layout(tp=2, pad=64, kv_heads=8), 2)
+    assert half * 2 == padded + 65 * 4096 * 2  # norms are on both ranks
+
+
+def test_the_fullest_stage_counts_when_layers_do_not_divide(read: Read, config_of: ConfigOf) -> None:
+    weights = read(config_of("llama", num_hidden_layers=10, vocab_size=64)).model.weights
+    stages = weights.on_stages(Layout(pp=4), 2)
+    layer = 2 * (4096 * 4096 * 2 + 4096 * 1024 * 2 + 3 * 4096 * 14336 + 2 * 4096)
+    assert [round(stage / layer) for stage in stages] == [2, 3, 3, 2]
+    assert max(stages) == 3 * layer
 
 
 def test_experts_are_divided_among_their_own_ranks(read: Read, config_of: ConfigOf) -> None:

@@ -69,16 +69,26 @@ def demo_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(Demo(out=folder).perform(Run()).folder)
 
 
+def build_nvml(folder: Path, *options: str) -> Path:
+    """Build the library that plays NVML into a folder."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc to build the NVML that plays a part")
+    library = folder / "libnvidia-ml.so.1"
+    command = ["gcc", "-std=gnu11", "-Wall", "-Werror", "-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1", *options]
+    subprocess.run([*command, "-o", str(library), str(FAKE_NVML)], check=True)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def fake_nvml_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the library that plays NVML was built."""
-    if shutil.which("gcc") is None:
-        pytest.skip("no gcc to build the NVML that plays a part")
-    folder = tmp_path_factory.mktemp("nvml")
-    library = folder / "libnvidia-ml.so.1"
-    command = ["gcc", "-std=gnu11", "-Wall", "-Werror", "-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1"]
-    subprocess.run([*command, "-o", str(library), str(FAKE_NVML)], check=True)
-    return folder
+    return build_nvml(tmp_path_factory.mktemp("nvml"))
+
+
+@pytest.fixture(scope="session")
+def old_nvml_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where it was built without the functions that old drivers lack."""
+    return build_nvml(tmp_path_factory.mktemp("old-nvml"), "-DOLD_DRIVER")
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_a_file_in_place_of_the_folder_is_one_sentence(tmp_path: Path, place: st
     assert caught.value.where == str(tmp_path / place)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+@pytest.mark.unprivileged
 def test_a_folder_without_permission_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "jobs").mkdir(mode=0o500)
     with pytest.raises(JobsFolderError, match="Permission denied"):

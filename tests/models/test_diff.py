@@ -11,9 +11,9 @@ import pytest
 
 from hfbench.errors import UsageError
 from hfbench.models.diff.compare import diff_models
-from hfbench.models.diff.facts import KeyDiff, ModelDiff, Rename, ShapeChange
+from hfbench.models.diff.facts import DtypeChange, KeyDiff, ModelDiff, ShapeChange
+from hfbench.models.diff.files import FolderPair
 from hfbench.models.diff.keys import diff_keys, same_value
-from hfbench.models.diff.rename import bare_name, find_renames
 
 Tensors = Mapping[str, tuple[str, tuple[int, ...], bytes]]
 
@@ -70,40 +70,17 @@ def test_added_removed_reshaped_and_retyped_tensors_are_told_apart(tmp_path: Pat
     found = diff(a, b)
     assert [each.name for each in found.added] == ["new"]
     assert [each.name for each in found.removed] == ["gone"]
-    assert found.shape == (ShapeChange(name="s", a=(2, 1), b=(1, 2)),)
-    assert [(each.name, each.a, each.b) for each in found.dtype] == [("t", "U8", "I8")]
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "model.layers.0.w",
-        "module.model.layers.0.w",
-        "_orig_mod.layers.0.w",
-        "model.layers.0._orig_mod.w",
-        "base_model.model.model.layers.0.base_layer.w",
-        "model.language_model.layers.0.w",
-        "language_model.model.layers.0.w",
-        "_fsdp_wrapped_module.layers.0._checkpoint_wrapped_module.w",
-    ],
-)
-def test_wrappers_and_prefixes_do_not_make_another_tensor(name: str) -> None:
-    assert bare_name(name) == "layers.0.w"
-
-
-@pytest.mark.parametrize("name", ["model.", "_orig_mod", "", "model", "my_model.w", "modelx.w"])
-def test_a_name_is_never_stripped_to_nothing_nor_inside_a_word(name: str) -> None:
-    assert bare_name(name) == name
-
-
-def test_a_rename_says_what_was_dropped_and_gained() -> None:
-    assert find_renames(["module.a.w"], ["model.a.w"]) == [
-        Rename(a="module.a.w", b="model.a.w", dropped="module.", gained="model.")
-    ]
-
-
-def test_a_bare_name_that_stands_twice_on_a_side_is_no_rename() -> None:
-    assert find_renames(["model.w", "module.w"], ["w"]) == []
+    assert found.shape == (ShapeChange(name="s", a=(2, 1), b=(1, 2), dtype="U8"),)
+    assert found.dtype == (DtypeChange(name="t", a="U8", b="I8", shape=(2,)),)
+    assert found.counts == {
+        "added": 1,
+        "removed": 1,
+        "renamed": 0,
+        "shape": 1,
+        "dtype": 1,
+        "unread": 0,
+        "clashes": 0,
+    }
 
 
 def test_a_renamed_tensor_is_compared_and_neither_added_nor_removed(tmp_path: Path) -> None:
@@ -145,13 +122,6 @@ def test_a_broken_or_missing_shard_is_a_problem_and_the_rest_is_still_compared(t
     assert found.config
 
 
-def test_weights_that_are_not_opened_are_a_problem(tmp_path: Path) -> None:
-    a, b = model(tmp_path / "a"), model(tmp_path / "b")
-    for folder in (a, b):
-        (folder / "pytorch_model.bin").write_bytes(b"x")
-    assert {each.code for each in diff(a, b).problems} == {"weights_unopened"}
-
-
 def test_a_configuration_that_is_no_json_is_a_problem_unless_both_are_alike(tmp_path: Path) -> None:
     a, b = model(tmp_path / "a", config="{,}"), model(tmp_path / "b", config="{,}")
     assert diff(a, b).problems == ()
@@ -178,15 +148,28 @@ def test_a_template_as_long_as_a_book_is_told_around_its_first_difference(tmp_pa
     assert len(change.a) < 300
 
 
+def test_a_template_of_several_lines_is_told_line_by_line(tmp_path: Path) -> None:
+    a = model(tmp_path / "a", tokenizer_config={"chat_template": "{% for m in messages %}\n{{ m }}\n{% endfor %}"})
+    b = model(tmp_path / "b", tokenizer_config={"chat_template": "{% for m in messages %}\n{{ m.x }}\n{% endfor %}"})
+    [change] = diff(a, b).template
+    assert change.lines == (
+        "@@ -1,3 +1,3 @@",
+        " {% for m in messages %}",
+        "-{{ m }}",
+        "+{{ m.x }}",
+        " {% endfor %}",
+    )
+
+
 def test_files_that_one_side_lacks_and_files_of_bytes_are_told(tmp_path: Path) -> None:
     a, b = model(tmp_path / "a", generation_config={"x": 1}), model(tmp_path / "b")
-    (a / "merges.txt").write_text("a b")
-    (b / "merges.txt").write_text("a  b")
+    (a / "tokenizer.model").write_text("abc")
+    (b / "tokenizer.model").write_text("abcd")
     found = diff(a, b)
     assert [(each.file, each.key, each.change) for each in found.generation] == [
         ("generation_config.json", "", "removed")
     ]
-    assert [(each.file, each.a, each.b) for each in found.tokenizer] == [("merges.txt", "3 bytes", "4 bytes")]
+    assert [(each.file, each.a, each.b) for each in found.tokenizer] == [("tokenizer.model", "3 bytes", "4 bytes")]
 
 
 def test_nested_keys_are_named_by_their_path() -> None:
@@ -243,3 +226,13 @@ def test_nesting_as_deep_as_the_parser_allows_and_endless_integers_do_no_harm() 
     assert len(diff_keys("f", deep, other)) == 1
     [change] = diff_keys("f", {"x": 10**3999}, {"x": -(10**3999)})
     assert change.a == "an integer of 13,285 bits"
+
+
+def test_a_configuration_nested_beyond_measure_is_compared_as_far_as_it_is_kept(tmp_path: Path) -> None:
+    for side, leaf in (("a", "1"), ("b", "2")):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "config.json").write_text('{"k": ' * 900 + leaf + "}" * 900)
+    pair = FolderPair(tmp_path / "a", tmp_path / "b")
+    assert pair.diff_files(("config.json",)) == ()
+    assert [problem.where for problem in pair.problems] == ["A: config.json", "B: config.json"]
+    assert all("nested too deeply" in problem.found for problem in pair.problems)

@@ -10,17 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hfbench.errors import MissingError
+from hfbench.models.columns import TensorInfo
 from hfbench.models.diff.compare import diff_models
-from hfbench.models.diff.decode import eight_bit_values, numbers
 from hfbench.models.diff.facts import ModelDiff, ValueDiff
 from hfbench.models.diff.metrics import Metrics
+from hfbench.models.diff.tolerance import tolerance
+from hfbench.models.values.decode import eight_bit_values, numbers
 
 pytest.importorskip("numpy")
 
+TENSOR = TensorInfo("w", "F64", (1,), 0, 8, "model.safetensors")
 NAN = float("nan")
 INF = float("inf")
 
@@ -50,7 +53,8 @@ def compare(tmp_path: Path, a: tuple[str, list[Any]], b: tuple[str, list[Any]]) 
 def test_equal_bytes_are_equal_nan_included_and_their_cosine_is_one(tmp_path: Path) -> None:
     values = [NAN, INF, 0.1, 0.2, 0.3, -1e30]
     found = compare(tmp_path, ("F32", values), ("F32", values))
-    assert found == ValueDiff(name="w", verdict="equal", max_abs=0.0, mean_abs=0.0, relative_l2=0.0, cosine=1.0)
+    assert (found.verdict, found.max_abs, found.mean_abs, found.relative_l2, found.cosine) == ("equal", 0, 0, 0, 1)
+    assert (found.dtype, found.shape) == ("F32", (6,))
 
 
 @pytest.mark.parametrize(
@@ -63,11 +67,56 @@ def test_an_exact_upcast_is_equal_either_way(a: str, b: str, tmp_path: Path) -> 
     assert compare(tmp_path, (b, values), (a, values)).verdict == "equal"
 
 
-def test_rounding_to_bfloat16_differs_by_what_was_rounded(tmp_path: Path) -> None:
+def test_rounding_to_bfloat16_is_close_and_told_by_how_much(tmp_path: Path) -> None:
     found = compare(tmp_path, ("F32", [1.0, 1.00390625]), ("BF16", [1.0, 1.0]))
-    assert found.verdict == "differ"
+    assert found.verdict == "close"
     assert found.max_abs == 0.00390625
     assert found.mean_abs == 0.00390625 / 2
+    assert compare(tmp_path, ("F32", [1.0, 1.008]), ("BF16", [1.0, 1.0])).verdict == "differ"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "rtol", "name"),
+    [
+        ("F32", "F32", 1e-5, "the usual"),
+        ("BF16", "BF16", 1e-5, "the usual"),
+        ("F64", "F32", 1e-5, "the usual"),
+        ("BF16", "F32", 2**-8, "one rounding to BF16"),
+        ("F16", "F64", 2**-11, "one rounding to F16"),
+        ("BF16", "F16", 2**-8 + 2**-11, "one rounding to BF16 and one rounding to F16"),
+        ("F8_E4M3", "BF16", 2**-4 + 2**-8, "one rounding to F8_E4M3 and one rounding to BF16"),
+    ],
+)
+def test_the_tolerance_is_what_rounding_may_do_and_has_a_name(a: str, b: str, rtol: float, name: str) -> None:
+    found, turned = tolerance(a, b), tolerance(b, a)
+    assert (found.rtol, found.name) == (rtol, name)
+    assert (found.rtol, found.atol, found.dtypes) == (turned.rtol, turned.atol, turned.dtypes)
+    asked = tolerance(a, b, rtol=0.5)
+    assert (asked.rtol, asked.atol, asked.name) == (0.5, 1e-8, "as asked for")
+
+
+@settings(deadline=None)
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.sampled_from(["BF16", "F16"]))
+def test_a_number_is_close_to_what_rounding_makes_of_it(value: float, dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    kind = {"BF16": torch.bfloat16, "F16": torch.float16}[dtype]
+    rounded = float(torch.tensor(value, dtype=torch.float32).to(kind))
+    if math.isinf(rounded):
+        return  # past the largest number nothing is close
+    metrics = Metrics("F32", dtype, tolerance("F32", dtype), same_bits=False)
+    metrics.add(*(numbers(packed("F64", [each]), "F64") for each in (value, rounded)))
+    assert metrics.told(TENSOR).verdict in ("equal", "close")
+
+
+def test_the_tolerances_used_are_told_and_those_asked_for_count(tmp_path: Path) -> None:
+    a = weights(tmp_path / "a.safetensors", "F32", packed("F32", [1.0]), 1)
+    b = weights(tmp_path / "b.safetensors", "F32", packed("F32", [1.2]), 1)
+    [usual] = diff_models(str(a), str(b), values=True).tolerances
+    assert (usual.dtypes, usual.rtol, usual.atol) == ("F32", 1e-5, 1e-8)
+    wide = diff_models(str(a), str(b), values=True, rtol=0.5)
+    assert [each.verdict for each in wide.values or ()] == ["close"]
+    assert [each.name for each in wide.tolerances] == ["as asked for"]
+    assert [each.verdict for each in diff_models(str(a), str(b), values=True, atol=0.3).values or ()] == ["close"]
 
 
 def test_metrics_are_those_of_their_definitions(tmp_path: Path) -> None:
@@ -169,11 +218,13 @@ def test_a_tensor_longer_than_a_stretch_is_read_in_parts(tmp_path: Path, monkeyp
     assert compare(tmp_path, ("F32", a), ("BF16", a)).verdict == "equal"
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(), st.floats()), min_size=1), st.booleans())
 def test_no_metric_is_ever_nan_or_infinite(pairs: list[tuple[float, float]], same_dtype: bool) -> None:
-    metrics = Metrics("F64", "F64" if same_dtype else "F32")
+    other = "F64" if same_dtype else "F32"
+    metrics = Metrics("F64", other, tolerance("F64", other), same_bits=same_dtype)
     metrics.add(*(numbers(packed("F64", list(side)), "F64") for side in zip(*pairs, strict=True)))
-    found = metrics.told("w")
+    found = metrics.told(TENSOR)
     for value in (found.max_abs, found.mean_abs, found.relative_l2, found.cosine):
         assert value is None or math.isfinite(value)
     assert found.cosine is None or -1 <= found.cosine <= 1

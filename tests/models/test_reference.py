@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -109,7 +108,7 @@ def test_the_cache_of_the_environment_is_used(cache: Path, monkeypatch: pytest.M
     assert resolve("org/tiny").commit == COMMIT
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
+@pytest.mark.unprivileged
 def test_a_folder_that_may_not_be_read_says_so(single: Path) -> None:
     single.chmod(0)
     with pytest.raises(NotFound, match="cannot be read"):

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from small_model import make
 
+from hfbench.actions.resolve import Resolve
 from hfbench.config import Config, ModelsConfig
+from hfbench.jobs.run import Run
 from hfbench.models.catalog import describe, list_local
 from hfbench.paths import cache_root
+from hfbench.screens import model_loads
 from hfbench.screens.launch import LaunchScreen
 from hfbench.screens.model import ModelScreen
+from hfbench.screens.model_loads import Loads, in_a_sentence
 from hfbench.screens.model_look import LARGE_HEADER, has_large_header, look_at
 from hfbench.screens.models import ModelsScreen
 from hfbench.screens.recent import read_recent, remember
@@ -211,3 +217,53 @@ def test_looking_at_a_folder_that_went_away_is_an_entry_that_says_so(make_model:
     look = look_at(entry)
     assert look.entry.state == "x"
     assert look.entry.problem
+
+
+async def test_the_details_say_which_runtimes_load_the_model_under_the_cursor(
+    bench: Any, until: Any, picture: Any, tmp_path: Path
+) -> None:
+    for name in ("a-sound", "b-own-code"):
+        (tmp_path / "models").mkdir(exist_ok=True)
+        make(tmp_path / "models" / name)
+    code = tmp_path / "models" / "b-own-code" / "config.json"
+    code.write_text(json.dumps({**json.loads(code.read_text()), "model_type": "mine", "architectures": ["Mine"]}))
+    config = Config(models=ModelsConfig(roots=(str(tmp_path / "models"),)))
+    async with bench(config=config).run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: looked(pilot))
+        sentence = "ok: loads in transformers, vLLM, TensorRT-LLM and Megatron-core"
+        await until(pilot, lambda: any(sentence in line for line in picture(pilot)), 60)
+        await pilot.press("down")
+        await until(pilot, lambda: any("!: no runtime loads it as it is" in line for line in picture(pilot)), 60)
+        await pilot.press("up")
+        await until(pilot, lambda: any(sentence in line for line in picture(pilot)))
+        assert not pilot.app.screen.resolver.busy
+
+
+async def test_whoever_scrolls_past_asks_for_nothing(
+    bench: Any, until: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(
+        model_loads, "loads_in", lambda reference, cache, stopped: asked.append(reference) or Loads(True, "loads")
+    )
+    for number in range(6):
+        (tmp_path / "models").mkdir(exist_ok=True)
+        make(tmp_path / "models" / f"m{number}")
+    config = Config(models=ModelsConfig(roots=(str(tmp_path / "models"),)))
+    async with bench(config=config).run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: looked(pilot))
+        pilot.app.screen.models.action_last()
+        pilot.app.screen.models.action_move(-1)
+        await until(pilot, lambda: any(each.endswith("m4") for each in asked), 60)
+        assert not any(each.endswith(("m5", "m3", "m2")) for each in asked)
+
+
+def test_a_sentence_says_who_loads_and_who_does_not(tmp_path: Path) -> None:
+    folder = make(tmp_path / "tiny")
+    (folder / "config.json").write_text(
+        json.dumps({**json.loads((folder / "config.json").read_text()), "architectures": ["PhimoeForCausalLM"]})
+    )
+    told = in_a_sentence(Resolve(model=str(folder)).perform(Run()))
+    assert told.somewhere
+    assert told.sentence.startswith("loads in transformers")
+    assert ", not in " in told.sentence

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hfbench.models.columns import Row, TensorColumns
-from hfbench.widgets.tensor_groups import fold
 from hfbench.widgets.tensor_order import Sort, natural
 from hfbench.widgets.tensor_rows import ORDERS, TensorRows
 
@@ -82,10 +81,6 @@ def test_o_walks_through_all_orders_and_back() -> None:
         rows.next_order()
         seen.append((rows.sort, rows.descending))
     assert seen == [*ORDERS[1:], ORDERS[0]]
-
-
-def test_whole_dotted_numbers_fold_and_others_stay() -> None:
-    assert fold(["layers.10.conv1.0", "7.w", "x\n3.y", "h.0"]) == ["layers.*.conv1.*", "*.w", "x\n*.y", "h.*"]
 
 
 def test_groups_count_tensors_equal_in_pattern_dtype_shape_and_bytes() -> None:

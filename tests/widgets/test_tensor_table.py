@@ -128,6 +128,40 @@ async def test_shards_read_later_appear_and_the_cursor_stays(stage) -> None:
         assert "scalar" in "".join(pilot.app.picture())
 
 
+async def test_the_scrollbar_comes_with_rows_grows_with_them_and_goes_with_a_filter(stage) -> None:
+    found = columns(5)
+    table = TensorTable(found)
+    async with stage(table) as pilot:
+        assert not table.show_vertical_scrollbar
+        for total in (106, 206):
+            found.add_shard(f"of {total}", [(f"late.{row}.weight", "BF16", (1,), 0, 2) for row in range(100)])
+            table.grow()
+            await pilot.pause()
+            assert table.show_vertical_scrollbar
+            assert table.vertical_scrollbar.window_virtual_size == total + 1
+        await pilot.press("end")
+        assert "late.99.weight" in pilot.app.picture()[-1]
+        table.filter = "lm_head"
+        await pilot.pause()
+        assert not table.show_vertical_scrollbar
+        assert "lm_head" in pilot.app.picture()[1]
+
+
+async def test_rows_added_while_a_filter_is_kept_are_found_without_looking_at_the_others_again(stage) -> None:
+    found = columns(30)
+    table = TensorTable(found)
+    async with stage(table) as pilot:
+        table.filter = "experts.3."
+        await pilot.pause()
+        before = table.rows.changes
+        found.add_shard("more", [("model.layers.5.mlp.experts.3.up_proj.weight", "BF16", (1,), 0, 2)])
+        table.grow()
+        await pilot.pause()
+        assert "up_proj" in pilot.app.picture()[6]
+        assert table.rows.changes == before
+        assert (table.rows.shown, table.rows.total) == (6, 32)
+
+
 async def test_names_cannot_reach_the_terminal_as_control_characters(stage) -> None:
     found = TensorColumns()
     found.add_shard(
@@ -165,6 +199,6 @@ async def test_a_key_on_half_a_million_rows_leaves_work_for_later(stage) -> None
         table.filter = "experts.3."
         took = perf_counter() - begin
         assert table.rows.busy or took < 1
-        while table.rows.busy:
+        while table.rows.busy or pilot.app.heard_of(TensorTable.RowsChanged)[-1].busy:
             await pilot.pause(0.01)
         assert pilot.app.heard_of(TensorTable.RowsChanged)[-1].shown == 500_000 // 6 + (500_000 % 6 > 3)

@@ -12,16 +12,20 @@ from hfbench.checks.known import (
     known_tokenizer,
     known_type,
     last_vllm_with,
+    of_type,
     titles,
     transformers,
     type_of_architecture,
     vllm,
     vllm_only_type,
 )
-from hfbench.checks.remote_code import code_files
+from hfbench.checks.remote_code import CodeFile, code_files
 from hfbench.checks.subject import Subject
 from hfbench.models.problem import listed, quoted
 from hfbench.text import nearest
+
+MOST_ROLES = 4
+"""Entries of auto_map named in one sentence."""
 
 
 @rule("HB210", "no-model-type")
@@ -31,7 +35,11 @@ def no_model_type(subject: Subject) -> Iterator[Found]:
     Why: transformers and vLLM choose the configuration class by it and refuse the model.
     Remedy: add the model_type of the family.
     """
-    if not subject.configured or subject.raw.get("model_type") is not None or subject.raw.get("speculators_config"):
+    if (
+        not subject.configured
+        or subject.raw.get("model_type") not in (None, "")
+        or subject.raw.get("speculators_config")
+    ):
         return
     if subject.custom:
         return  # the class of the repository is taken, if that is allowed
@@ -107,11 +115,11 @@ def architecture_of_another_type(subject: Subject) -> Iterator[Found]:
     Why: transformers goes by the model_type, vLLM by the class, so the two build different models.
     Remedy: correct the one that is wrong.
     """
-    base = base_model(subject.config.model_type)
+    model_type = subject.config.model_type
     for each in subject.config.architectures[:1]:
         other = type_of_architecture(each)
-        if base and other and base_model(other) != base and not subject.remote_code:
-            message = f"{quoted(each)} is a class of {other}, the model_type is {subject.config.model_type}"
+        if base_model(model_type) and other and not of_type(each, model_type) and not subject.remote_code:
+            message = f"{quoted(each)} is a class of {other}, the model_type is {model_type}"
             yield Found(message=message, file="config.json", evidence={"type_of_class": other})
 
 
@@ -122,19 +130,17 @@ def remote_code(subject: Subject) -> Iterator[Found]:
     Why: loading it with trust_remote_code runs those files with your rights; without it the model is refused.
     Remedy: read the files, then pin the revision and allow them.
     """
-    for role, classes in subject.remote_code.items():
-        files = code_files(classes)
-        needed = _needed(subject, role)
-        where = "tokenizer_config.json" if role == "AutoTokenizer" and role not in _roles(subject) else "config.json"
+    for (files, needed, where), roles in _by_files(subject).items():
         others = sorted({each.repo for each in files if each.repo})
         source = f"; the code comes from {listed(others)}" if others else ""
-        verb = "needs trust_remote_code, which would run" if needed else "names code that is not needed:"
+        need, name = ("needs", "names") if len(roles) == 1 else ("need", "name")
+        verb = f"{need} trust_remote_code, which would run" if needed else f"{name} code that is not needed:"
         if needed and vllm_only_type(subject.config.model_type):
-            verb = "needs trust_remote_code in transformers (vLLM has a class of its own), which would run"
+            verb = f"{need} trust_remote_code in transformers (vLLM has a class of its own), which would run"
         yield Found(
-            message=f"{role} {verb} {listed(each.file for each in files)}{source}",
+            message=f"{_named(roles)} {verb} {listed(each.file for each in files)}{source}",
             file=where,
-            evidence={"role": role, "files": [each.file for each in files], "repositories": others, "needed": needed},
+            evidence={"roles": roles, "files": [each.file for each in files], "repositories": others, "needed": needed},
             severity=None if needed else "info",
         )
 
@@ -146,16 +152,31 @@ def remote_code_missing(subject: Subject) -> Iterator[Found]:
     Why: the class cannot be loaded even with trust_remote_code.
     Remedy: fetch the file from the model's page.
     """
-    for role, classes in subject.remote_code.items():
-        gone = [each.file for each in code_files(classes) if not each.repo and not subject.has(each.file)]
+    for (files, needed, _), roles in _by_files(subject).items():
+        gone = [each.file for each in files if not each.repo and each.file not in subject.by_name]
         if gone:
-            needed = role == "AutoConfig" and _needed(subject, role)
+            fatal = needed and "AutoConfig" in roles
             yield Found(
-                message=f"auto_map wants {listed(gone)} for {role}, which is not there",
+                message=f"auto_map wants {listed(gone)} for {_named(roles)}, and there is no such file",
                 file=gone[0],
-                evidence={"role": role, "files": gone},
-                severity=None if needed else "warning" if _needed(subject, role) else "info",
+                evidence={"roles": roles, "files": gone},
+                severity=None if fatal else "warning" if needed else "info",
             )
+
+
+def _by_files(subject: Subject) -> dict[tuple[tuple[CodeFile, ...], bool, str], list[str]]:
+    """The roles in auto_map by the files their classes come from, whether these are needed, and where it is told."""
+    told: dict[tuple[tuple[CodeFile, ...], bool, str], list[str]] = {}
+    in_config = _roles(subject)
+    for role, classes in subject.remote_code.items():
+        where = "config.json" if role in in_config else subject.told_in(role)
+        told.setdefault((tuple(code_files(classes)), _needed(subject, role), where), []).append(role)
+    return {key: sorted(roles, key=lambda role: role != "AutoConfig") for key, roles in told.items()}
+
+
+def _named(roles: list[str]) -> str:
+    *others, last = roles if len(roles) <= MOST_ROLES else [*roles[:MOST_ROLES], f"{len(roles) - MOST_ROLES:,} more"]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _roles(subject: Subject) -> set[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hfbench.checks.base import Found, passed_on, rule
 from hfbench.checks.subject import Subject
+from hfbench.models.problem import listed
 
 
 @rule("HB200", "no-config", codes=("config_missing",))
@@ -15,7 +17,16 @@ def no_config(subject: Subject) -> Iterator[Found]:
     Why: neither transformers nor vLLM can tell what kind of model the weights are.
     Remedy: fetch config.json from the model's page.
     """
-    yield from passed_on(subject, "config_missing")
+    adapter = subject.weights.format == "none" and subject.has("adapter_config.json")
+    if subject.weights.format == "adapter" or adapter:
+        return  # another rule tells: adapters have none
+    for found in passed_on(subject, "config_missing"):
+        if subject.has("model_index.json"):
+            parts = sorted({each.name.partition("/")[0] for each in subject.files if each.name.count("/") == 1})
+            message = f"missing; this is a pipeline of diffusers, whose models lie in {listed(parts)}"
+            yield replace(found, message=message, remedy="give the folder of one of its models")
+        else:
+            yield found
 
 
 @rule("HB201", "config-with-bom", codes=("config_bom",))
@@ -88,14 +99,14 @@ def wrong_type_in_config(subject: Subject) -> Iterator[Found]:
     yield from passed_on(subject, "config_type")
 
 
-@rule("HB208", "impossible-value-in-config", codes=("config_value",))
+@rule("HB208", "impossible-value-in-config", codes=("config_value", "config_depth"))
 def impossible_value_in_config(subject: Subject) -> Iterator[Found]:
     """A value in config.json cannot be meant.
 
     Why: the model would be built with it and fail later, far from the cause.
     Remedy: write the value that the model was trained with.
     """
-    yield from passed_on(subject, "config_value")
+    yield from passed_on(subject, "config_value", "config_depth")
 
 
 @rule(

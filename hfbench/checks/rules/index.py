@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hfbench.checks.base import Found, passed_on, rule
 from hfbench.checks.subject import Subject
-from hfbench.models.index import SAFETENSORS_INDEX
+from hfbench.models.index import SAFETENSORS_INDEX, BadIndex
+from hfbench.text import printable
+
+MOST_NAMES = 20
+"""Tensors of one missing file that are named."""
 
 
 @rule("HB140", "bad-index", codes=("index_bad",))
@@ -40,7 +46,10 @@ def missing_shard(subject: Subject) -> Iterator[Found]:
     Why: the download was interrupted; some engines used to start with random weights in its place.
     Remedy: fetch the file again.
     """
-    yield from passed_on(subject, "shard_missing")
+    lost = _lost(subject)
+    for found in passed_on(subject, "shard_missing"):
+        names = lost.get(found.file, [])
+        yield replace(found, evidence={"tensors": len(names), "names": names[:MOST_NAMES]} if names else found.evidence)
 
 
 @rule("HB143", "no-index", severity="warning", codes=("index_missing",))
@@ -111,3 +120,21 @@ def tensor_in_two_files(subject: Subject) -> Iterator[Found]:
     Remedy: remove the file that does not belong to the set.
     """
     yield from passed_on(subject, "tensor_twice")
+
+
+def _lost(subject: Subject) -> dict[str, list[str]]:
+    """The tensors that the index puts into each file that is missing, by the file's name as it is painted."""
+    index = subject.checkpoint.index
+    gone = {problem.where for problem in subject.problems if problem.code == "shard_missing"}
+    if index is None or not gone:
+        return {}
+    try:
+        weight_map = index.weight_map()
+    except BadIndex:
+        return {}
+    painted = {shard: printable(shard).rstrip(".") for shard in index.shards}
+    lost = defaultdict(list)
+    for tensor, shard in weight_map.items():
+        if painted.get(shard) in gone:
+            lost[painted[shard]].append(tensor)
+    return lost

@@ -8,7 +8,7 @@ from hfbench.checks.base import Found, rule
 from hfbench.checks.pickle_scan import PickleScan, dangerous, unusual
 from hfbench.checks.subject import Subject
 from hfbench.models.files import NOT_WEIGHTS, ModelFile
-from hfbench.models.problem import listed
+from hfbench.models.problem import Severity, listed
 
 _TORCH_NAMES = ("pytorch_model", "consolidated", "adapter_model", "diffusion_pytorch_model")
 """Names that promise a file of torch; other formats use the suffix .bin too."""
@@ -57,7 +57,8 @@ def pickle_damaged(subject: Subject) -> Iterator[Found]:
     for file, scan in subject.pickles:
         if scan.broken:
             mild = _beside(file) or (scan.kind == "unknown" and not file.name.startswith(_TORCH_NAMES))
-            yield Found(message=scan.broken, file=file.name, severity="info" if mild else None)
+            severity: Severity | None = "info" if mild else "warning" if scan.kind == "long" else None
+            yield Found(message=scan.broken, file=file.name, severity=severity)
 
 
 @rule("HB713", "pickle-weights", severity="info", on="weights")

@@ -14,6 +14,11 @@ from hfbench.text import nearest
 
 SIDE_FILE = "hf_quant_config.json"
 
+PACKED = (".qweight", ".weight_packed", ".absmax")
+"""Ends of names that only packed tensors have."""
+
+BITS = {"gptq": (2, 3, 4, 8), "awq": (4,)}
+
 FP8 = ("fp8", "fbgemm_fp8", "ptpc_fp8")
 
 
@@ -24,11 +29,11 @@ def quantization_not_in_tensors(subject: Subject) -> Iterator[Found]:
     Why: the runtime builds packed layers and finds no tensors for them.
     Remedy: remove quantization_config, or fetch the quantized weights.
     """
-    method = _method(subject)
+    method = _method(subject) or _side_method(subject)
     if method is None or not subject.complete:
         return
     marks = table("quantization")["marks"].get(method, ())
-    if marks and not any(mark in name for name in subject.rows for mark in marks):
+    if marks and not any(mark in name for name in subject.tensor_names for mark in marks):
         marks = " or ".join(f"*{mark}" for mark in marks)
         message = f"quant_method is {method}, but no tensor is called {marks}"
         yield Found(message=message, file="config.json", evidence={"method": method})
@@ -47,12 +52,15 @@ def quantization_not_in_config(subject: Subject) -> Iterator[Found]:
     if subject.config.quantization or not subject.raw or subject.has("quantize_config.json"):
         return
     columns = subject.checkpoint.columns
-    packed = next((name for name in subject.rows if name.endswith((".qweight", ".weight_packed", ".absmax"))), None)
+    packed = next((name for name in subject.tensor_names if name.endswith(PACKED)), None)
     if packed:
         yield Found(message=f"{quoted(packed)} is packed, and there is no quantization_config", file="config.json")
     elif any(dtype.startswith(("F8_E4", "F8_E5", "F4")) for dtype in columns.dtypes):
         message = "there are tensors of 8 or 4 bit floats, and there is no quantization_config"
         yield Found(message=message, file="config.json", severity="warning")
+    elif (whole := next(_whole_numbers(subject), None)) is not None:
+        message = f"{quoted(whole)} is of whole numbers, and there is no quantization_config"
+        yield Found(message=message, file="config.json")
 
 
 @rule("HB232", "quantization-conflict")
@@ -90,6 +98,9 @@ def unknown_quantization(subject: Subject) -> Iterator[Found]:
     """
     given = _quantization_config(subject)
     if given is None:
+        if subject.raw.get("quantization_config") == {}:
+            message = "quantization_config is empty, which transformers refuses"
+            yield Found(message=message, file="config.json", severity="warning")
         return
     method, known = given.get("quant_method"), _methods()
     if method is None and not _implied(given):
@@ -125,6 +136,30 @@ def quantization_side_file(subject: Subject) -> Iterator[Found]:
         yield Found(
             message=f"quantization {algorithm} is taken from here", file=SIDE_FILE, evidence={"algo": algorithm}
         )
+
+
+@rule("HB236", "quantization-bits")
+def quantization_bits(subject: Subject) -> Iterator[Found]:
+    """The bits of a packed format are missing or none that it has.
+
+    Why: transformers and vLLM refuse the model.
+    Remedy: write the bits that the weights were packed with.
+    """
+    given = _quantization_config(subject) or {}
+    allowed = BITS.get(str(_method(subject)))
+    bits = given.get("bits", given.get("w_bit"))
+    if allowed and (type(bits) is not int or bits not in allowed):
+        shown = "missing" if bits is None else quoted(bits)
+        message = f"bits is {shown}, {_method(subject)} has {', '.join(map(str, allowed))}"
+        yield Found(message=message, file="config.json")
+
+
+def _whole_numbers(subject: Subject) -> Iterator[str]:
+    columns = subject.checkpoint.columns
+    integers = {number for number, dtype in enumerate(columns.dtypes) if dtype in ("U8", "I8", "U32", "I32")}
+    for row, name in enumerate(columns.names if integers else ()):
+        if columns.dtype_ids[row] in integers and name.endswith("_proj.weight"):
+            yield name
 
 
 def _methods() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from hfbench.checks.base import Found, passed_on, rule
@@ -66,7 +67,7 @@ def unfinished_download(subject: Subject) -> Iterator[Found]:
     Remedy: run hf download again.
     """
     repo = subject.location.folder.parent.parent
-    if subject.location.source != "cache" or not (repo / "blobs").is_dir():
+    if subject.location.source != "cache" or not os.path.isdir(repo / "blobs"):
         return
     parts = sorted(each.name for each in (repo / "blobs").iterdir() if each.name.endswith(".incomplete"))
     if parts:

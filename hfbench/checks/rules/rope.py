@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hfbench.checks.base import Found, rule
-from hfbench.checks.known import default_theta, uses_rope
+from hfbench.checks.known import default_theta, uses_rope, vllm
 from hfbench.checks.rope import MISSING, OF_VLLM, RENAMED, REQUIRED, Rope, family_of, ropes, theta_of
 from hfbench.checks.subject import Section, Subject
+from hfbench.checks.tensor_names import PLAIN
 from hfbench.models.problem import listed, quoted
 from hfbench.text import nearest
 
@@ -36,6 +37,23 @@ ALWAYS_DEFAULT = frozenset(
     ]
 )
 """Families whose published models all use the default base."""
+
+NUMBERS = (
+    "factor",
+    "low_freq_factor",
+    "high_freq_factor",
+    "original_max_position_embeddings",
+    "rope_theta",
+    "beta_fast",
+    "beta_slow",
+    "attention_factor",
+    "mscale",
+    "mscale_all_dim",
+)
+"""Keys of the scaling that must be numbers above zero."""
+
+LOOSE = frozenset(NUMBERS[5:])
+"""Those that may be of any size, and null."""
 
 USUAL = {
     "llama": "500,000 for Llama 3, 10,000 for Llama 2",
@@ -104,17 +122,18 @@ def unknown_rope_type(subject: Subject) -> Iterator[Found]:
     """
     for each in ropes(subject):
         kind = each.kind
-        given = each.values.get("rope_type", each.values.get("type"))
-        if kind is None and given is not None:
-            yield Found(message=f"{each.path}: the type is not a text", file="config.json")
-        elif kind is not None and kind not in REQUIRED and not subject.custom:
+        given = next((each.values[key] for key in ("rope_type", "type") if key in each.values), MISSING)
+        if kind is None and given is not MISSING:
+            what = "null" if given is None else "not a text"
+            yield Found(message=f"{each.path}: the type is {what}", file="config.json")
+        elif kind is not None and not subject.custom and (of_vllm := _unknown(subject, each, kind, given)) is not None:
             near = nearest(kind, REQUIRED)
-            knows = "vLLM only" if kind in OF_VLLM else "nobody"
+            knows = f"{vllm().title} only" if of_vllm else "nobody"
             yield Found(
-                message=f"{each.path}: the type {quoted(kind)} is known to {knows}",
+                message=f"{each.path}: the type {quoted(given)} is known to {knows}",
                 file="config.json",
-                remedy=f"did you mean {near!r}?" if near else "",
-                severity="warning" if kind in OF_VLLM else None,
+                remedy=f"did you mean {near!r}?" if near and near != kind else "",
+                severity="warning" if of_vllm else None,
             )
 
 
@@ -145,13 +164,16 @@ def rope_value_wrong(subject: Subject) -> Iterator[Found]:
     Remedy: write the number that the model was trained with.
     """
     for each in ropes(subject):
-        for key in ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings", "rope_theta"):
+        for key in NUMBERS:
             if key not in each.values or (key == "rope_theta" and each.values[key] is None):
                 continue  # a null base is told by its own rule
             value = each.values[key]
-            if value is None and (key.startswith("original") or each.kind in ("longrope", "default")):
+            if value is None and each.kind in (None, "longrope", "default"):
                 continue
-            if not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
+            if key in LOOSE:
+                if value is not None and type(value) not in (int, float):
+                    yield Found(message=f"{each.path}.{key} is {_shown(value)}, not a number", file="config.json")
+            elif not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
                 message = f"{each.path}.{key} is {_shown(value)}, a number above 0 is needed"
                 yield Found(message=message, file="config.json")
             elif key == "factor" and value < 1:
@@ -214,14 +236,34 @@ def _long_lists(subject: Subject, rope: Rope) -> Iterator[Found]:
     lengths = set()
     for key in ("short_factor", "long_factor"):
         value = rope.values.get(key)
-        if value is None:
-            continue
-        if not isinstance(value, list) or not all(isinstance(each, (int, float)) for each in value):
+        if key not in rope.values:
+            continue  # another rule tells
+        if not isinstance(value, list) or not all(type(each) in (int, float) for each in value):
             yield Found(message=f"{rope.path}.{key} is not a list of numbers", file="config.json")
         else:
             lengths.add(len(value))
     if len(lengths) > 1:
         yield Found(message=f"{rope.path}: short_factor and long_factor differ in length", file="config.json")
+    elif lengths and (pairs := _pairs(subject)) is not None and lengths != {pairs}:
+        found = f"{rope.path}: short_factor has {lengths.pop():,} numbers, the head turns {pairs:,} pairs"
+        yield Found(message=found, file="config.json")
+
+
+def _pairs(subject: Subject) -> int | None:
+    """Pairs that the rotary embedding turns in one head; None where the configuration does not tell for certain."""
+    config = subject.config
+    if config.model_type not in (*PLAIN, "phi3") or not config.head_dim:
+        return None
+    share = subject.text.values.get("partial_rotary_factor", 1.0)
+    return int(config.head_dim * share) // 2 if type(share) in (int, float) and 0 < share <= 1 else None
+
+
+def _unknown(subject: Subject, rope: Rope, kind: str, given: object) -> bool | None:
+    """None for a type that transformers can build; else whether vLLM can."""
+    plain = family_of(subject, rope.section) in PLAIN
+    if kind in OF_VLLM or (plain and given in RENAMED):
+        return True
+    return False if kind not in REQUIRED or (plain and kind == "axial") else None
 
 
 def _shown(value: object) -> str:

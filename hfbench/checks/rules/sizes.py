@@ -6,28 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hfbench.checks.base import Found, rule
-from hfbench.checks.known import known_type, vllm
-from hfbench.checks.subject import Section, Subject
-from hfbench.models.config import HEAD_DIM, HEADS, HIDDEN, KV_HEADS, LAYERS, VOCAB
+from hfbench.checks.known import vllm
+from hfbench.checks.subject import Subject
+from hfbench.models.config import CONTEXT, HEAD_DIM, HEADS, HIDDEN, KV_HEADS, LAYERS, VOCAB
 from hfbench.models.problem import quoted
 from hfbench.text import nearest
 
-NUMBERS = (
-    "intermediate_size",
-    "rms_norm_eps",
-    "layer_norm_eps",
-    "initializer_range",
-    "attention_dropout",
-    "rope_theta",
-)
-"""Further fields that must be numbers where they are not null."""
-
-NOT_NULL = ("num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size", "intermediate_size")
-
-OBJECTS = ("rope_scaling", "rope_parameters", "quantization_config", "auto_map")
-"""Fields that must be objects where they are not null."""
-
-TOKEN_IDS = ("bos_token_id", "eos_token_id", "pad_token_id")
+INTERMEDIATE = ("intermediate_size", "ffn_dim", "n_inner", "moe_intermediate_size")
 
 DTYPES = frozenset(
     [
@@ -89,7 +74,7 @@ def size_of_zero(subject: Subject) -> Iterator[Found]:
     Remedy: write the number that the model was trained with.
     """
     for section in subject.sections:
-        for names in (LAYERS, HIDDEN, HEADS, KV_HEADS, VOCAB):
+        for names in (LAYERS, HIDDEN, HEADS, KV_HEADS, HEAD_DIM, VOCAB, CONTEXT, INTERMEDIATE):
             zero = next((name for name in names if section.values.get(name) == 0), None)
             if zero and type(section.values[zero]) is int:
                 yield Found(message=f"{section.path}{zero} is 0", file="config.json")
@@ -104,7 +89,7 @@ def odd_head_dim(subject: Subject) -> Iterator[Found]:
     """
     head_dim = subject.config.head_dim
     rotary = any("rope_theta" in each.values or "rope_parameters" in each.values for each in subject.sections)
-    if head_dim and head_dim % 2 and head_dim > 4 and rotary and not _partial(subject):
+    if head_dim and head_dim % 2 and rotary and not _partial(subject):
         yield Found(message=f"head_dim is {head_dim}", file="config.json", evidence={"head_dim": head_dim})
 
 
@@ -122,31 +107,6 @@ def unknown_dtype_in_config(subject: Subject) -> Iterator[Found]:
                 near = nearest(value, DTYPES)
                 remedy = f"did you mean {near!r}?" if near else ""
                 yield Found(message=f"{section.path}{key} is {quoted(value)}", file="config.json", remedy=remedy)
-
-
-@rule("HB218", "wrong-type-of-a-field")
-def wrong_type_of_a_field(subject: Subject) -> Iterator[Found]:
-    """A field is of another type than it must be: a number in quotes, a list in place of an object.
-
-    Why: transformers refuses the configuration with an error that names a dataclass, or fails on a missing method.
-    Remedy: write a value of the type that is named.
-    """
-    for section in subject.sections:
-        for name in OBJECTS:
-            value = section.values.get(name)
-            if value is not None and not isinstance(value, dict):
-                yield Found(message=f"{section.path}{name} is {_shown(value)}, an object is needed", file="config.json")
-        for name in NUMBERS:
-            value = section.values.get(name)
-            if isinstance(value, str) or (isinstance(value, bool) and name != "rope_theta"):
-                yield Found(message=f"{section.path}{name} is {_shown(value)}, a number is needed", file="config.json")
-        for name in NOT_NULL:
-            if name in section.values and section.values[name] is None and _library(subject, section):
-                yield Found(message=f"{section.path}{name} is null, an integer is needed", file="config.json")
-        for name in TOKEN_IDS:
-            if not _is_id(section.values.get(name)):
-                found = f"{section.path}{name} is {_shown(section.values[name])}, a token id is needed"
-                yield Found(message=found, file="config.json")
 
 
 @rule("HB219", "dtype-refused")
@@ -187,22 +147,6 @@ def _size(values: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     return next((values[name] for name in names if type(values.get(name)) is int and values[name] > 0), None)
 
 
-def _library(subject: Subject, section: Section) -> bool:
-    return known_type(section.model_type or subject.config.model_type) and not subject.custom
-
-
 def _partial(subject: Subject) -> bool:
     names = ("partial_rotary_factor", "rotary_pct", "rotary_dim", "qk_rope_head_dim", "rotary_emb_fraction")
     return any(each.values.get(name) is not None for each in subject.sections for name in names)
-
-
-def _is_id(value: object) -> bool:
-    if value is None or type(value) is int:
-        return True
-    return isinstance(value, list) and all(type(each) is int for each in value)
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, (bool, int, float)):
-        return str(value).lower()
-    return quoted(value) if isinstance(value, str) else "an object" if isinstance(value, dict) else "a list"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hfbench.checks.base import Found, rule
-from hfbench.checks.render import Attempt
 from hfbench.checks.subject import Subject
-from hfbench.models.problem import listed, quoted
-
-_WRITES_TEXT = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
+from hfbench.checks.tables import table
+from hfbench.models.files import ModelFile, read_bytes
+from hfbench.models.magic import LOOK, recognise
+from hfbench.models.problem import ModelError, listed, quoted
+from hfbench.tokens.render import Attempt
+from hfbench.tokens.templates_text import LONGEST, MORE
 
 _IN_WORDS = {"user": "a user's message", "system": "a system message", "turns": "several turns"}
 
@@ -21,11 +23,19 @@ def no_chat_template(subject: Subject) -> Iterator[Found]:
     Why: requests to a chat endpoint are answered with HTTP 400; a base model needs none.
     Remedy: add chat_template.jinja, or give the server a template.
     """
-    writes = any(each.endswith(_WRITES_TEXT) for each in subject.config.architectures)
+    families, family = table("families"), subject.config.model_type
+    if subject.raw.get("is_encoder_decoder") or family in families["answering"]:
+        return
     elsewhere = subject.has("tekken.json") or subject.has("chat_template.jinja")
-    given = subject.templates or subject.tokenizer_config.get("chat_template") is not None
-    if writes and subject.has_tokenizer and not given and not elsewhere:
-        yield Found(message="there is no chat template", file="tokenizer_config.json")
+    given = subject.templates or subject.tokenizer_config.get("chat_template") not in (None, [], {})
+    if subject.writes_text and subject.has_tokenizer and not given and not elsewhere:
+        old = family in families["before_chat"]
+        message = "there is no chat template"
+        yield Found(message=message, file="tokenizer_config.json", severity="info" if old else None)
+    names = {each.name for each in subject.templates}
+    if names and "default" not in names and not elsewhere:
+        message = f"no template is called 'default', only {listed(sorted(names))}"
+        yield Found(message=message, file=subject.templates[0].source)
 
 
 @rule("HB601", "template-syntax")
@@ -35,9 +45,13 @@ def template_syntax(subject: Subject) -> Iterator[Found]:
     Why: every chat request fails.
     Remedy: mend the template at the line that is named.
     """
-    given = subject.tokenizer_config.get("chat_template")
-    if given is not None and not isinstance(given, (str, list, dict)):
-        yield Found(message="chat_template is no text", file="tokenizer_config.json")
+    for source in ("tokenizer_config.json", "chat_template.json", "processor_config.json"):
+        fault = _fault(subject.json(source).get("chat_template"))
+        if fault:
+            yield Found(message=f"chat_template {fault}", file=source)
+    for file in subject.files:
+        if file.name == "chat_template.jinja" or (file.name.startswith(f"{MORE}/") and file.name.endswith(".jinja")):
+            yield from _unreadable(subject, file)
     for each in _attempts(subject, "syntax"):
         yield _found(each, f"does not compile: {each.detail}")
 
@@ -134,6 +148,42 @@ def templates_not_rendered(subject: Subject) -> Iterator[Found]:
     """
     for each in (*_attempts(subject, "no jinja2"), *_attempts(subject, "not tried")):
         yield _found(each, "is not rendered" if each.outcome == "not tried" else "is not rendered: jinja2 is missing")
+
+
+def _fault(given: object) -> str:
+    """What is wrong with the value of chat_template; empty when nothing is."""
+    if given is None or isinstance(given, str):
+        return ""
+    if isinstance(given, dict):
+        return "" if all(isinstance(each, str) for each in given.values()) else "holds a template that is no text"
+    if not isinstance(given, list):
+        return "is no text"
+    whole = all(
+        isinstance(each, dict) and isinstance(each.get("name"), str) and isinstance(each.get("template"), str)
+        for each in given
+    )
+    return "" if whole else "holds an entry without a name or a template"
+
+
+def _unreadable(subject: Subject, file: ModelFile) -> Iterator[Found]:
+    """Why the text of a file cannot be a template, before it comes to compiling it."""
+    if file.problem:
+        return  # another rule tells
+    if file.bytes > LONGEST:
+        message = f"has {file.bytes:,} bytes, more than any template; it is not looked at"
+        yield Found(message=message, file=file.name, severity="warning")
+        return
+    try:
+        raw = read_bytes(file.path, LONGEST, subject.folder)
+        raw.decode()
+    except ModelError:
+        return
+    except UnicodeDecodeError as error:
+        yield Found(message=f"byte {error.start:,} is not UTF-8", file=file.name)
+        return
+    what = recognise(raw[:LOOK])
+    if what and what != "JSON text":
+        yield Found(message=f"this is {what}", file=file.name)
 
 
 def _attempts(subject: Subject, outcome: str) -> list[Attempt]:

@@ -9,7 +9,7 @@ from hfbench.checks.base import Found, rule
 from hfbench.checks.known import default_tied, known_type
 from hfbench.checks.same_bytes import compare
 from hfbench.checks.subject import Subject
-from hfbench.checks.tensor_names import FLOATING, embedding, head, text_layers
+from hfbench.checks.tensor_names import EXTRA_ROWS, FLOATING, PLAIN
 from hfbench.models.problem import counted, listed, quoted
 from hfbench.units import show_bytes
 
@@ -19,40 +19,8 @@ EXTRA_LAYERS = ("num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_la
 PADDING = ("pad_vocab_size_multiple", "pad_vocab_size_multiple_of", "make_vocab_size_divisible_by")
 """Keys by which a model rounds its embedding up."""
 
-PLAIN = frozenset(
-    [
-        "llama",
-        "mistral",
-        "mixtral",
-        "ministral",
-        "qwen2",
-        "qwen2_moe",
-        "qwen3",
-        "qwen3_moe",
-        "gemma",
-        "gemma2",
-        "gemma3_text",
-        "smollm3",
-        "granite",
-        "granitemoe",
-        "olmo",
-        "olmo2",
-        "olmo3",
-        "cohere",
-        "cohere2",
-        "starcoder2",
-        "stablelm",
-        "phi",
-        "persimmon",
-        "exaone4",
-        "helium",
-        "glm",
-        "glm4",
-        "nemotron",
-        "arcee",
-    ]
-)
-"""Families whose q_proj has heads times head_dim rows and whose embedding is hidden_size wide."""
+HEADS_OF_TEXT = ("lm_head.weight", "embed_out.weight")
+"""Names that only a head over the vocabulary has."""
 
 WRAPPERS = ("_orig_mod.", "module.", "base_model.model.", "_fsdp_wrapped_module.", "_forward_module.", "state_dict.")
 """Prefixes of torch.compile, data parallel, PEFT, FSDP, DeepSpeed and of trainers."""
@@ -69,8 +37,6 @@ OF_A_LAYER = (
 
 DTYPES = {"float32": "F32", "float": "F32", "float16": "F16", "half": "F16", "bfloat16": "BF16", "float64": "F64"}
 
-_WRITES_TEXT = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
-
 
 @rule("HB220", "layers-differ")
 def layers_differ(subject: Subject) -> Iterator[Found]:
@@ -82,8 +48,10 @@ def layers_differ(subject: Subject) -> Iterator[Found]:
     said = subject.config.layers
     if said is None or not subject.complete or subject.raw.get("is_encoder_decoder"):
         return
-    layers = text_layers(subject.rows)
+    layers = subject.places.layers
     if layers is None:
+        if said and not subject.places.numbered and subject.config.model_type in PLAIN:
+            yield Found(message=f"the configuration counts {said:,} layers, the weights hold none", file="config.json")
         return
     extra = max((_number(subject, name) for name in EXTRA_LAYERS), default=0)
     gone = sorted(set(range(min(said, 100_000))) - layers.numbers)
@@ -108,10 +76,14 @@ def vocabulary_differs(subject: Subject) -> Iterator[Found]:
     Why: the tensor does not fit the model that is built, or ids beyond the table are asked for.
     Remedy: write the number of rows as vocab_size.
     """
-    said, table = subject.config.vocab, embedding(subject) if subject.raw else None
+    said, table = subject.config.vocab, subject.places.embedding if subject.raw else None
     if said is None or table is None or any(subject.config.raw.get(name) for name in PADDING):
         return
-    if table.shape[0] != said:
+    head = subject.places.head
+    if head is not None and head.name.endswith(HEADS_OF_TEXT) and len(head.shape) == 2 and head.shape[0] < said:
+        message = f"vocab_size is {said:,}, {quoted(head.name)} has {head.shape[0]:,} rows"
+        yield Found(message=message, file="config.json", evidence={"tensor": head.name, "rows": head.shape[0]})
+    if table.shape[0] != said + EXTRA_ROWS.get(subject.config.model_type or "", 0):
         fewer = table.shape[0] < said
         yield Found(
             message=f"vocab_size is {said:,}, the embedding has {table.shape[0]:,} rows",
@@ -119,32 +91,6 @@ def vocabulary_differs(subject: Subject) -> Iterator[Found]:
             evidence={"vocab_size": said, "rows": table.shape[0], "tensor": table.name},
             severity=None if known_type(subject.config.model_type) or fewer else "warning",
         )
-
-
-@rule("HB222", "sizes-differ")
-def sizes_differ(subject: Subject) -> Iterator[Found]:
-    """hidden_size or the heads do not give the shapes that the weights have.
-
-    Why: loading fails with a mismatch of shapes, far from the line of the configuration that is wrong.
-    Remedy: fetch config.json and the weights again, from one revision.
-    """
-    config = subject.config
-    if config.model_type not in PLAIN or config.quantization or not config.hidden:
-        return
-    table = embedding(subject)
-    if table is not None and table.shape[1] != config.hidden:
-        message = f"hidden_size is {config.hidden:,}, the embedding is {table.shape[1]:,} wide"
-        yield Found(message=message, file="config.json", evidence={"tensor": table.name})
-    if not config.heads or not config.head_dim or not config.kv_heads:
-        return
-    for part, heads, key in (("q", config.heads, "num_attention_heads"), ("k", config.kv_heads, "num_key_value_heads")):
-        name = next((each for each in subject.rows if each.endswith(f"self_attn.{part}_proj.weight")), None)
-        if name is None:
-            continue
-        shape = subject.checkpoint.columns[subject.rows[name]].shape
-        if len(shape) == 2 and shape[0] != heads * config.head_dim:
-            message = f"{key} {heads} of {config.head_dim} make {heads * config.head_dim:,} rows, {quoted(name)} has "
-            yield Found(message=f"{message}{shape[0]:,}", file="config.json", evidence={"tensor": name})
 
 
 @rule("HB223", "dtype-differs", severity="warning")
@@ -177,11 +123,11 @@ def head_missing(subject: Subject) -> Iterator[Found]:
     Why: transformers gives it random values, some engines tie it in silence; the output is noise or luck.
     Remedy: set tie_word_embeddings to true if the model was trained so, or fetch the missing tensor.
     """
-    if subject.custom or not _writes_text(subject) or not subject.complete or head(subject):
+    if subject.custom or not subject.writes_text or not subject.complete or subject.places.head:
         return
     config = subject.config
     tied = config.tied if config.tied is not None else _tied_by_default(subject)
-    if tied is False and embedding(subject) is not None:
+    if tied is False and subject.places.embedding is not None:
         said = (
             "tie_word_embeddings is false" if config.tied is not None else f"{config.model_type} does not tie its head"
         )
@@ -222,13 +168,14 @@ def tensors_missing(subject: Subject) -> Iterator[Found]:
     Remedy: fetch the weights again.
     """
     config = subject.config
-    layers = text_layers(subject.rows)
+    layers = subject.places.layers
     if config.model_type not in DECODERS or config.quantization or not subject.complete or subject.custom:
         return
     if layers is None or layers.prefix != "model.layers" or layers.count != config.layers:
         return  # other rules tell
     wanted = [f"model.layers.{number}.{name}.weight" for number in range(layers.count) for name in OF_A_LAYER]
-    lacking = [name for name in ("model.embed_tokens.weight", "model.norm.weight", *wanted) if name not in subject.rows]
+    stored = set(subject.tensor_names)
+    lacking = [name for name in ("model.embed_tokens.weight", "model.norm.weight", *wanted) if name not in stored]
     if lacking:
         message = f"{counted(len(lacking), 'tensor')} of {config.model_type} missing: {listed(lacking)}"
         yield Found(message=message, file=subject.checkpoint.shards[0].name, evidence={"missing": lacking[:20]})
@@ -241,10 +188,10 @@ def wrapped_names(subject: Subject) -> Iterator[Found]:
     Why: no name fits the model, so transformers fills every layer with random values.
     Remedy: rename the tensors without the prefix, or save the model again without the wrapper.
     """
-    first = next(iter(subject.rows), "")
+    first = next(iter(subject.tensor_names), "")
     prefix = next((each for each in WRAPPERS if first.startswith(each)), None)
     adapter = subject.checkpoint.format == "adapter" or subject.has("adapter_config.json")
-    if prefix and not adapter and all(name.startswith(prefix) for name in subject.rows):
+    if prefix and not adapter and all(name.startswith(prefix) for name in subject.tensor_names):
         message = f"every tensor is called {prefix}*"
         yield Found(message=message, file=subject.checkpoint.shards[0].name, evidence={"prefix": prefix})
 
@@ -252,23 +199,18 @@ def wrapped_names(subject: Subject) -> Iterator[Found]:
 def _stored_head(subject: Subject) -> Iterator[tuple[str, int, bool]]:
     """The stored head of a tied model: its name, the bytes compared, and whether they equal the embedding's."""
     tied = subject.config.tied
-    if (tied if tied is not None else _tied_by_default(subject)) is not True or not _writes_text(subject):
+    if (tied if tied is not None else _tied_by_default(subject)) is not True or not subject.writes_text:
         return
-    name, table = head(subject), embedding(subject)
-    if name is None or table is None:
+    stored, table = subject.places.head, subject.places.embedding
+    if stored is None or table is None:
         return
-    stored = subject.checkpoint.columns[subject.rows[name]]
     if stored.dtype in FLOATING and len(stored.shape) == 2:
         compared, same = compare(subject, table, stored)
-        yield name, compared, same
+        yield stored.name, compared, same
 
 
 def _tied_by_default(subject: Subject) -> bool | None:
     return default_tied(subject.config.model_type)
-
-
-def _writes_text(subject: Subject) -> bool:
-    return any(each.endswith(_WRITES_TEXT) for each in subject.config.architectures)
 
 
 def _number(subject: Subject, name: str) -> int:

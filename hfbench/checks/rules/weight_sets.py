@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hfbench.checks.base import Found, as_found, passed_on, rule
 from hfbench.checks.subject import Subject
-from hfbench.models.files import ModelFile
-from hfbench.models.problem import counted, listed
+from hfbench.models.files import ModelFile, open_regular
+from hfbench.models.problem import ModelError, counted, listed, quoted
+from hfbench.models.safetensors import read_header
 from hfbench.models.weights import SINGLE
 from hfbench.units import show_bytes
+
+ADAPTER_CONFIG = "adapter_config.json"
+
+OF_ADAPTER = re.compile(
+    r"\.lora_|lora_[AB]\b|\.(ia3_l|vera_lambda|hada_w|oft_|lokr_|boft_)|prompt_embeddings|prompt_encoder"
+)
+"""Parts of tensor names that PEFT gives."""
+
+MOST_OTHERS = 64
+"""Files beside the chosen set whose headers are read."""
 
 
 @rule("HB150", "no-weights", codes=("weights_missing",))
@@ -19,7 +32,12 @@ def no_weights(subject: Subject) -> Iterator[Found]:
     Why: nothing can be loaded; files of a training run such as training_args.bin are no weights.
     Remedy: fetch the weights.
     """
-    yield from passed_on(subject, "weights_missing")
+    cached = sorted({top for each in subject.files if (top := each.name.partition("/")[0]).startswith("models--")})
+    for found in passed_on(subject, "weights_missing"):
+        if cached:
+            repo = cached[0].removeprefix("models--").replace("--", "/", 1)
+            found = replace(found, remedy=f"this is a cache of repositories: give one of them, such as {repo}")
+        yield found
     read = subject.checkpoint
     if read.shards and not read.columns.names and not any(each.severity == "error" for each in read.problems):
         yield Found(message="the files hold no tensor", file=read.shards[0].name)
@@ -32,13 +50,17 @@ def adapter_not_model(subject: Subject) -> Iterator[Found]:
     Why: vLLM takes the adapter for the model's weights and fails on its names; the base model lies elsewhere.
     Remedy: load the base model and give the adapter to it, or merge the two.
     """
-    base = subject.json("adapter_config.json").get("base_model_name_or_path")
+    base = subject.json(ADAPTER_CONFIG).get("base_model_name_or_path")
+    evidence = {"base_model": base} if isinstance(base, str) else {}
     for found in passed_on(subject, "adapter_not_model"):
-        yield Found(
-            message=found.message,
-            file=found.file,
-            evidence={**found.evidence, **({"base_model": base} if isinstance(base, str) else {})},
-        )
+        yield replace(found, evidence={**found.evidence, **evidence})
+    names = subject.tensor_names
+    if subject.checkpoint.format != "adapter" and names and all(OF_ADAPTER.search(name) for name in names):
+        message = f"all {counted(len(names), 'tensor')} are of an adapter, such as {quoted(names[0])}"
+        yield Found(message=message, file=subject.checkpoint.shards[0].name, evidence=evidence)
+    elif subject.checkpoint.format == "none" and subject.has(ADAPTER_CONFIG):
+        message = "belongs to an adapter, and there are neither its weights nor those of a model"
+        yield Found(message=message, file=ADAPTER_CONFIG, evidence=evidence)
 
 
 @rule("HB152", "two-weight-sets", severity="warning", codes=("two_weight_sets", "consolidated_beside"))
@@ -101,7 +123,8 @@ def extra_weight_copies(subject: Subject) -> Iterator[Found]:
     Why: they take room on the disk and are not part of the model; its size counts the files at the top only.
     Remedy: leave them out of the download if you do not need them.
     """
-    below = [each for each in subject.files if _is_weights(each) and "/" in each.name]
+    chosen = {shard.name for shard in subject.weights.shards}
+    below = [each for each in subject.files if _is_weights(each) and "/" in each.name and each.name not in chosen]
     if below and subject.checkpoint.format != "none":
         folders = sorted({each.name.rpartition("/")[0] for each in below})
         size = sum(each.bytes for each in below)
@@ -159,6 +182,24 @@ def split_formats(subject: Subject) -> Iterator[Found]:
             message="vLLM uses Mistral's params.json and these weights, transformers uses config.json",
             file=consolidated[0],
         )
+
+
+@rule("HB160", "broken-second-set", severity="warning")
+def broken_second_set(subject: Subject) -> Iterator[Found]:
+    """A safetensors file that is not of the set chosen here cannot be read.
+
+    Why: vLLM prefers consolidated files and reads every .safetensors file where no index chooses.
+    Remedy: fetch the file again, or remove it.
+    """
+    chosen = {shard.name for shard in subject.weights.shards}
+    others = [each for each in subject.files if _is_weights(each) and each.name.endswith(".safetensors")]
+    for each in [other for other in others if "/" not in other.name and other.name not in chosen][:MOST_OTHERS]:
+        try:
+            with open_regular(each.path, subject.folder) as file:
+                read_header(file, each.bytes)
+        except (ModelError, OSError) as error:
+            found = error.found if isinstance(error, ModelError) else f"cannot be read ({error.strerror})"
+            yield Found(message=found, file=each.name, evidence={"code": getattr(error, "code", "unreadable")})
 
 
 def _is_weights(file: ModelFile) -> bool:

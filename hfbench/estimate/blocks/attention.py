@@ -23,26 +23,34 @@ def on(switch: Switch, c: Settings) -> bool:
 
 
 def window_of(kind: str, c: Settings) -> int | None:
-    """Tokens that a layer of this kind looks back, None for all."""
-    return c.optional(*WINDOWS) or None if kind in WINDOWED else None
+    """Tokens that a layer of this kind looks back, None for all; half as many where it looks ahead as well."""
+    window = c.optional(*WINDOWS) if kind in WINDOWED else 0
+    if c.get("use_bidirectional_attention") in (True, "all"):
+        window = window and window // 2 + 1
+    return window or None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attention:
-    """Grouped-query attention. `qk_norm` is over a head, or over all heads at once."""
+    """Grouped-query attention.
+
+    `qk_norm` is over a head, over all heads at once, or as if the heads made up the hidden size.
+    """
 
     module: str = "self_attn"
     bias: Switch = False
     out_bias: Switch = False
     fused: bool = False
     """One tensor makes queries, keys and values."""
-    qk_norm: Literal["", "head", "all", "heads"] = ""
+    qk_norm: Literal["", "head", "all", "heads", "hidden"] = ""
     qk_norm_if: Switch = True
     norm_bias: bool = False
     gate: Switch = False
     """Queries come with a gate of the same size."""
     sinks: bool = False
     out: str = "o_proj"
+    square_out: bool = False
+    """The last projection is as wide as the residual stream, whatever the heads are."""
     head_dim: Callable[[Settings], int] = lambda c: c.head_dim
     kv_heads: Callable[[Settings], int] = lambda c: c.kv_heads
 
@@ -64,7 +72,7 @@ class Attention:
             yield from linear("q_proj", gated * queries, c.hidden, bias)
             yield from linear("k_proj", keys, c.hidden, bias)
             yield from linear("v_proj", keys, c.hidden, bias)
-        yield from linear(self.out, c.hidden, queries, on(self.out_bias, c))
+        yield from linear(self.out, c.hidden, c.hidden if self.square_out else queries, on(self.out_bias, c))
         if self.sinks:
             yield from vector("sinks", c.heads)
         if self.qk_norm and on(self.qk_norm_if, c):
@@ -75,6 +83,8 @@ class Attention:
             yield Part("q_norm.weight", (c.heads, size))
             yield Part("k_norm.weight", (self.kv_heads(c), size))
             return
-        queries, keys = (c.heads, self.kv_heads(c)) if self.qk_norm == "all" else (1, 1)
+        if self.qk_norm == "hidden":
+            size = c.hidden // c.heads
+        queries, keys = (1, 1) if self.qk_norm == "head" else (c.heads, self.kv_heads(c))
         yield from norm("q_norm", queries * size, self.norm_bias)
         yield from norm("k_norm", keys * size, self.norm_bias)

@@ -21,6 +21,7 @@ class EncoderLayer:
     out: str = "out_proj"
     bias: bool = True
     key_bias: bool = True
+    out_bias: bool = True
     mlp: str = "mlp"
     up: str = "fc1"
     down: str = "fc2"
@@ -44,7 +45,8 @@ class EncoderLayer:
             yield from linear(queries, self.hidden, self.hidden, self.bias)
             yield from linear(keys, self.hidden, self.hidden, self.bias and self.key_bias)
             yield from linear(values, self.hidden, self.hidden, self.bias)
-        yield from linear(self.out, self.hidden, self.hidden, self.bias)
+        if self.out:
+            yield from linear(self.out, self.hidden, self.hidden, self.bias and self.out_bias)
 
     def _mlp(self) -> Parts:
         if self.shape == "gated":

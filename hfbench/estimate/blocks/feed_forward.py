@@ -67,6 +67,7 @@ class Experts:
     shared: str = ""
     shared_width: Callable[[Settings], int] = lambda c: 0
     shared_shape: Literal["gated", "fused", "plain"] = "gated"
+    shared_bias: Switch = False
     shared_gate: bool = False
 
     def parts(self, c: Settings) -> Parts:
@@ -87,6 +88,7 @@ class Experts:
             yield Part(f"experts.{name}_bias", (count, first))
             yield Part("experts.down_proj_bias", (count, c.hidden))
         if self.shared and self.shared_width(c):
-            yield from Mlp(module=self.shared, width=self.shared_width, shape=self.shared_shape).parts(c)
+            shape, bias = self.shared_shape, self.shared_bias
+            yield from Mlp(module=self.shared, width=self.shared_width, shape=shape, bias=bias).parts(c)
             if self.shared_gate:
                 yield from linear(f"{self.shared}_gate", 1, c.hidden)

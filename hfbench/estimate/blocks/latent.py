@@ -60,4 +60,4 @@ class Latent:
 def _sizes(c: Settings) -> tuple[int, int, int]:
     """Elements of a head: without position, with position, of the value."""
     nope = c.size("qk_nope_head_dim")
-    return nope, c.number("qk_rope_head_dim"), c.size("v_head_dim", default=nope)
+    return nope, c.number("qk_rope_head_dim"), c.size("v_head_dim", default=max(1, c.hidden // c.heads))

@@ -51,6 +51,44 @@ def _delta_sizes(c: Settings) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KimiDelta:
+    """Delta attention with a decay for each channel: a (heads x dim x dim) state (Kimi Linear, arXiv:2510.26692)."""
+
+    def parts(self, c: Settings) -> Parts:
+        """The tensors of one layer."""
+        return under("self_attn", self._inside(c))
+
+    def cache(self, c: Settings, kind: str) -> LayerCache:
+        """The state, in 32 bit, and the last inputs of the convolution."""
+        heads, size, kernel = self._sizes(c)
+        return LayerCache(kind, state=3 * heads * size * kernel, state32=heads * size * size)
+
+    def _sizes(self, c: Settings) -> tuple[int, int, int]:
+        """Heads, elements of a head, and the kernel: in an object of their own, or by names of the class."""
+        linear = c.section("linear_attn_config")
+        return (
+            linear.optional("num_heads") or c.size("linear_num_heads"),
+            linear.optional("head_dim") or c.size("linear_head_dim"),
+            linear.optional("short_conv_kernel_size") or c.size("linear_conv_kernel_dim"),
+        )
+
+    def _inside(self, c: Settings) -> Parts:
+        heads, size, kernel = self._sizes(c)
+        inner = heads * size
+        for name in ("q_proj", "k_proj", "v_proj"):
+            yield from linear(name, inner, c.hidden)
+        yield from conv("conv1d", 3 * inner, 1, kernel)
+        for name in ("forget_gate.f", "g"):
+            yield from linear(f"{name}_a_proj", size, c.hidden)
+            yield from linear(f"{name}_b_proj", inner, size)
+        yield from vector("forget_gate.dt_bias", inner)
+        yield from vector("forget_gate.A_log", 1, 1, heads, 1)
+        yield from linear("b_proj", heads, c.hidden)
+        yield from norm("o_norm", size)
+        yield from linear("o_proj", c.hidden, inner)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Mamba1:
     """Selective state space with a state for each channel (Mamba, arXiv:2312.00752). `normed` as in Jamba."""
 
@@ -69,7 +107,8 @@ class Mamba1:
 
     def _sizes(self, c: Settings) -> tuple[int, int, int, int]:
         p = self.prefix
-        inner = c.hidden * c.size(f"{p}expand") if p else c.size("intermediate_size", default=2 * c.hidden)
+        inner = int(c.hidden * c.ratio(f"{p}expand", 2))
+        inner = inner if p else c.size("intermediate_size", default=inner)
         rank = c.get(f"{p}dt_rank", "time_step_rank")
         steps = rank if type(rank) is int and rank > 0 else -(-c.hidden // 16)
         return inner, c.size(f"{p}d_state", "state_size"), c.size(f"{p}d_conv", "conv_kernel"), steps

@@ -1,4 +1,4 @@
-"""Families whose caches are known and whose parameters are not counted yet: Gemma 3n and 4, Kimi Linear."""
+"""Families whose caches are known and whose parameters are not counted: Gemma 3n, Kimi K3."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from hfbench.estimate.blocks.attention import window_of
 from hfbench.estimate.caches import LayerCache, attention_cache
-from hfbench.estimate.family import FULL, Family, all_full
+from hfbench.estimate.families.dense import SLIDING
+from hfbench.estimate.families.gemma4 import SHARED
+from hfbench.estimate.families.latent import KIMI_LINEAR
+from hfbench.estimate.family import FULL, Family
 from hfbench.estimate.parts import Parts
 from hfbench.estimate.settings import NotKnown, Settings
-
-SHARED = "shared_with_an_earlier_layer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,45 +35,21 @@ class CachesOnly:
         return self.rule(self.text(config))
 
 
-def gemma_caches(c: Settings) -> Sequence[LayerCache]:
-    """Full layers may have heads of their own size and number; the last layers share an earlier layer's cache."""
+def gemma3n_caches(c: Settings) -> Sequence[LayerCache]:
+    """Every fifth layer is full where they are not listed; the last layers share an earlier layer's cache."""
+    listed = [str(each) for each in c.sequence("layer_types")]
+    found = listed or [FULL if not (number + 1) % 5 else SLIDING for number in range(c.layers)]
     own = c.layers - c.optional("num_kv_shared_layers")
-    caches = []
-    for number, kind in enumerate(all_full(c)):
-        if number >= own:
-            caches.append(LayerCache(SHARED))
-            continue
-        full = kind == FULL
-        heads = (c.optional("num_global_key_value_heads") if full else 0) or c.kv_heads
-        size = (c.optional("global_head_dim") if full else 0) or c.head_dim
-        caches.append(attention_cache(kind, heads, size, window_of(kind, c)))
-    return caches
+    return [
+        attention_cache(kind, c.kv_heads, c.head_dim, window_of(kind, c)) if number < own else LayerCache(SHARED)
+        for number, kind in enumerate(found[: c.layers])
+    ]
 
 
-def kimi_linear_caches(c: Settings) -> Sequence[LayerCache]:
-    """Listed layers (from 1) keep a latent vector a token, the others a state (Kimi Linear, arXiv:2510.26692)."""
-    linear = c.section("linear_attn_config")
-    full = linear.numbers("full_attn_layers")
-    heads, size = linear.size("num_heads"), linear.size("head_dim")
-    nope, rope = c.size("qk_nope_head_dim"), c.number("qk_rope_head_dim")
-    latent = LayerCache(
-        "latent_attention",
-        shared=c.size("kv_lora_rank") + rope,
-        expanded=(c.heads, nope + rope + c.size("v_head_dim")),
-    )
-    inputs = 3 * heads * size * linear.size("short_conv_kernel_size")
-    state = LayerCache("linear_attention", state=inputs, state32=heads * size * size)
-    return [latent if number + 1 in full else state for number in range(c.layers)]
-
-
-GEMMA = CachesOnly(rule=gemma_caches, nested="text_config")
-KIMI = CachesOnly(rule=kimi_linear_caches, nested="text_config")
+GEMMA3N = CachesOnly(rule=gemma3n_caches, nested="text_config")
 
 FAMILIES: dict[str, Family] = {
-    "gemma3n": GEMMA,
-    "gemma3n_text": GEMMA,
-    "gemma4": GEMMA,
-    "gemma4_text": GEMMA,
-    "kimi_linear": KIMI,
-    "kimi_k3": KIMI,
+    "gemma3n": GEMMA3N,
+    "gemma3n_text": GEMMA3N,
+    "kimi_k3": CachesOnly(rule=KIMI_LINEAR.caches, nested="text_config"),
 }

@@ -7,12 +7,24 @@ from dataclasses import dataclass, replace
 
 from hfbench.estimate.blocks.encoder_layer import EncoderLayer
 from hfbench.estimate.caches import LayerCache, attention_cache
-from hfbench.estimate.family import Family, labels
+from hfbench.estimate.family import FULL, Family, labels
 from hfbench.estimate.parts import Part, Parts, linear, norm, on_layers, table, under
 from hfbench.estimate.settings import NotKnown, Settings
 
 ENCODER_ATTENTION = "encoder_attention"
-WORD_HEADS = ("ForMaskedLM", "LMHeadModel", "ForCausalLM")
+HEADS = {
+    "ForMaskedLM": "words",
+    "LMHeadModel": "words",
+    "ForCausalLM": "words",
+    "ForPreTraining": "pretraining",
+    "ForNextSentencePrediction": "pairs",
+    "ForSequenceClassification": "sequences",
+    "ForMultipleChoice": "choices",
+    "ForTokenClassification": "tokens",
+    "ForQuestionAnswering": "spans",
+    "Model": "none",
+}
+"""Endings of architectures, the first that fits, and what their heads give."""
 
 
 def encoder_layer(c: Settings) -> Parts:
@@ -22,17 +34,24 @@ def encoder_layer(c: Settings) -> Parts:
         width=c.width,
         attention="attention.self",
         names=("query", "key", "value"),
-        out="dense",
+        out="",
         mlp="",
         up="intermediate.dense",
         down="output.dense",
         norms=("attention.output.LayerNorm", "output.LayerNorm"),
     )
-    return inside.parts()
+    yield from inside.parts()
+    yield from linear("attention.output.dense", c.hidden, c.hidden, True)
+    if c.flag("add_cross_attention"):
+        for name in ("self.query", "self.key", "self.value", "output.dense"):
+            yield from linear(f"crossattention.{name}", c.hidden, c.hidden, True)
+        yield from norm("crossattention.output.LayerNorm", c.hidden, True)
 
 
 def encoder_caches(c: Settings) -> Sequence[LayerCache]:
-    """Keys and values are made for every token and dropped with the pass."""
+    """Keys and values are made for every token and dropped with the pass, unless the encoder is made a decoder."""
+    if c.flag("is_decoder"):
+        return [attention_cache(FULL, c.kv_heads, c.head_dim)] * c.layers
     made = attention_cache(ENCODER_ATTENTION, c.kv_heads, c.head_dim)
     return [replace(made, kept=False)] * c.layers
 
@@ -73,22 +92,25 @@ class TextEncoder:
 
     def head(self, c: Settings, architecture: str) -> Parts:
         """The tensors after the last layer."""
-        if architecture.endswith("Model") and not architecture.endswith("LMHeadModel"):
+        purpose = next((purpose for ending, purpose in HEADS.items() if architecture.endswith(ending)), "")
+        if purpose in ("none", "pretraining", "pairs", "choices"):
             yield from linear(f"{self.module}.pooler.dense", c.hidden, c.hidden, True)
-        elif architecture.endswith(WORD_HEADS):
-            yield from linear("cls.dense", c.hidden, c.hidden, True)
-            yield from norm("cls.LayerNorm", c.hidden, True)
-            yield Part("cls.bias", (c.vocab,))
-            if not c.tied:
-                yield from linear("cls.decoder", c.vocab, c.hidden)
-        elif architecture.endswith("ForSequenceClassification"):
+        if purpose in ("words", "pretraining"):
+            yield from self.words(c)
+        if purpose in ("pretraining", "pairs"):
+            yield from linear("cls.seq_relationship", 2, c.hidden, True)
+        if purpose == "sequences":
             yield from self.classifier(c)
-        elif architecture.endswith("ForTokenClassification"):
-            yield from linear("classifier", labels(c), c.hidden, True)
-        elif architecture.endswith("ForQuestionAnswering"):
-            yield from linear("qa_outputs", 2, c.hidden, True)
-        else:
+        if purpose in ("choices", "tokens", "spans"):
+            yield from linear("classifier", 1 if purpose == "choices" else labels(c), c.hidden, True)
+        if not purpose:
             raise NotKnown(f"the head of {architecture[:60]} is not known")
+
+    def words(self, c: Settings) -> Parts:
+        """A dense layer, and the embedding once more unless it is tied."""
+        yield from linear("cls.predictions.transform.dense", c.hidden, c.hidden, True)
+        yield from norm("cls.predictions.transform.LayerNorm", c.hidden, True)
+        yield from word_scores(c, c.hidden)
 
     def classifier(self, c: Settings) -> Parts:
         """BERT classifies what the pooler gives."""
@@ -106,6 +128,13 @@ class Roberta(TextEncoder):
         yield from linear("classifier.out_proj", labels(c), c.hidden, True)
 
 
+def word_scores(c: Settings, width: int) -> Parts:
+    """A score for each word; weight and second bias only of a head that is not tied."""
+    yield Part("cls.predictions.bias", (c.vocab,))
+    if not c.tied:
+        yield from linear("cls.predictions.decoder", c.vocab, width, True)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Albert(TextEncoder):
     """ALBERT repeats a few layers, and widens a narrow embedding."""
@@ -119,14 +148,20 @@ class Albert(TextEncoder):
         yield from on_layers("encoder.layer", range(groups * inner), encoder_layer(c))
 
     def head(self, c: Settings, architecture: str) -> Parts:
-        """The masked-word head works on the narrow embedding."""
-        if not architecture.endswith(("ForMaskedLM", "ForPreTraining")):
+        """As BERT's, but what tells two sentences apart has as many classes as there are labels."""
+        if architecture.endswith("ForPreTraining"):
+            yield from linear(f"{self.module}.pooler", c.hidden, c.hidden, True)
+            yield from self.words(c)
+            yield from linear("sop_classifier.classifier", labels(c), c.hidden, True)
+        else:
             yield from super().head(c, architecture)
-            return
+
+    def words(self, c: Settings) -> Parts:
+        """The head works on the narrow embedding."""
         narrow = c.size("embedding_size")
         yield from linear("predictions.dense", narrow, c.hidden, True)
         yield from norm("predictions.LayerNorm", narrow, True)
-        yield Part("predictions.bias", (c.vocab,))
+        yield from word_scores(c, narrow)
 
 
 FAMILIES: dict[str, Family] = {

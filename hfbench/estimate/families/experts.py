@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from hfbench.estimate.blocks.attention import Attention
 from hfbench.estimate.blocks.feed_forward import Experts, Mlp, moe_width
 from hfbench.estimate.caches import LayerCache
-from hfbench.estimate.families.dense import PLAIN, every_other, windowed_above, windowed_if_set
+from hfbench.estimate.families.dense import (
+    PLAIN,
+    every_other,
+    windowed_above,
+    windowed_early,
+    windowed_if_set,
+    windowed_late,
+)
 from hfbench.estimate.family import DENSE, FULL, Decoder, Family, Mixer
 from hfbench.estimate.parts import Parts, linear, norm, under
 from hfbench.estimate.settings import Settings
@@ -39,9 +46,15 @@ def moe_after_first(c: Settings) -> Sequence[str]:
     return [MOE if number >= first and number % step == 0 else DENSE for number in range(c.layers)]
 
 
-def some(count: str, width: Callable[[Settings], int] = moe_width) -> Callable[[Settings], int]:
+def dense_first(c: Settings) -> Sequence[str]:
+    """GLM 4.7 Flash: the listed kinds, else one dense layer before those with experts."""
+    listed = c.sequence("mlp_layer_types") or (DENSE, *[MOE] * (c.layers - 1))
+    return [DENSE if each == DENSE else MOE for each in listed]
+
+
+def some(*count: str, width: Callable[[Settings], int] = moe_width) -> Callable[[Settings], int]:
     """The width of shared experts held as one: their number times the width of each."""
-    return lambda c: c.optional(count) * width(c)
+    return lambda c: c.optional(*count) * width(c)
 
 
 def gqa_moe(
@@ -115,9 +128,9 @@ QWEN_SHARED = replace(
 )
 DEEPSEEK_MOE = Experts(
     correction="router",
-    count=lambda c: c.size("n_routed_experts"),
+    count=lambda c: c.size("n_routed_experts", "num_experts"),
     shared="shared_experts",
-    shared_width=some("n_shared_experts"),
+    shared_width=some("n_shared_experts", "num_shared_experts"),
 )
 M3_ATTENTION = Attention(qk_norm="head")
 M3_MIXERS: dict[str, Mixer] = {FULL: M3_ATTENTION, "minimax_m3_sparse": SparseIndexed(attention=M3_ATTENTION)}
@@ -126,9 +139,9 @@ BIASED = Attention(bias="attention_bias", out_bias="attention_bias")
 
 FAMILIES: dict[str, Family] = {
     "mixtral": gqa_moe(PLAIN, Experts(), mixer_kinds=windowed_if_set),
-    "qwen2_moe": gqa_moe(Attention(bias="qkv_bias"), QWEN_SHARED, feed_kinds=moe_by_step, mixer_kinds=windowed_above),
+    "qwen2_moe": gqa_moe(Attention(bias="qkv_bias"), QWEN_SHARED, feed_kinds=moe_by_step, mixer_kinds=windowed_early),
     "qwen3_moe": gqa_moe(replace(BIASED, qk_norm="head"), QWEN_MOE, feed_kinds=moe_by_step, mixer_kinds=windowed_above),
-    "olmoe": gqa_moe(replace(BIASED, qk_norm="all"), Experts()),
+    "olmoe": gqa_moe(replace(BIASED, qk_norm="hidden"), Experts()),
     "granitemoe": gqa_moe(BIASED, GRANITE_MOE),
     "granitemoeshared": gqa_moe(BIASED, GRANITE_MOE, layer_more=granite_shared),
     "phimoe": gqa_moe(
@@ -143,7 +156,9 @@ FAMILIES: dict[str, Family] = {
         DEEPSEEK_MOE,
         feed_kinds=moe_after_first,
     ),
-    "dots1": gqa_moe(replace(BIASED, qk_norm="head"), DEEPSEEK_MOE, feed_kinds=moe_after_first),
+    "dots1": gqa_moe(
+        replace(BIASED, qk_norm="head"), DEEPSEEK_MOE, feed_kinds=moe_after_first, mixer_kinds=windowed_late
+    ),
     "minimax_m3_vl_text": Decoder(
         mixers=M3_MIXERS,
         mixer_kinds=minimax3_mixers,

@@ -9,7 +9,7 @@ from hfbench.estimate.blocks.feed_forward import Mlp
 from hfbench.estimate.caches import LayerCache, attention_cache
 from hfbench.estimate.family import FULL, Decoder, Family
 from hfbench.estimate.parts import Part, Parts, linear, norm, table, under
-from hfbench.estimate.settings import Settings
+from hfbench.estimate.settings import NotKnown, Settings
 
 OPT_OFFSET = 2
 """Rows that OPT's position table has before the first position."""
@@ -64,6 +64,15 @@ def gpt(attention: JoinedAttention | Attention, mlp: Mlp, **more: object) -> Dec
     return Decoder(mixers={FULL: attention}, feeds={"dense": mlp}, **told)  # type: ignore[arg-type]
 
 
+def cross_attention(c: Settings) -> Parts:
+    """Attention to an encoder, when GPT-2 is the decoder of one."""
+    if c.flag("add_cross_attention"):
+        yield from linear("crossattention.c_attn", 2 * c.hidden, c.hidden, True)
+        yield from linear("crossattention.q_attn", c.hidden, c.hidden, True)
+        yield from linear("crossattention.c_proj", c.hidden, c.hidden, True)
+        yield from norm("ln_cross_attn", c.hidden, True)
+
+
 def positions(c: Settings) -> Parts:
     """Learned positions."""
     return table("wpe", c.size("positions"), c.hidden)
@@ -77,12 +86,25 @@ def plain(module: str, up: str, down: str, bias: bool | str = True) -> Mlp:
 def opt_more(c: Settings) -> Parts:
     """Positions, the projections of a narrower embedding, and the norm of models that normalise first."""
     yield from table("embed_positions", c.size("positions") + OPT_OFFSET, c.hidden)
-    narrow = c.optional("word_embed_proj_dim") or c.hidden
+    narrow = opt_embedding(c)
     if narrow != c.hidden:
         yield from linear("project_in", c.hidden, narrow)
         yield from linear("project_out", narrow, c.hidden)
-    if c.flag("do_layer_norm_before", True) and not c.flag("_remove_final_layer_norm"):
+    last = c.flag("do_layer_norm_before", True) and not c.flag("_remove_final_layer_norm")
+    if last and c.flag("layer_norm_elementwise_affine", True):
         yield from norm("final_layer_norm", c.hidden, True)
+
+
+def opt_norms(c: Settings) -> Parts:
+    """Two norms a layer, with weights unless they are switched off."""
+    if c.flag("layer_norm_elementwise_affine", True):
+        yield from norm("self_attn_layer_norm", c.hidden, True)
+        yield from norm("final_layer_norm", c.hidden, True)
+
+
+def opt_embedding(c: Settings) -> int:
+    """Width of the embedding and of the head."""
+    return c.optional("word_embed_proj_dim") or c.hidden
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +113,7 @@ class Opt(Decoder):
 
     def body(self, c: Settings) -> Parts:
         """All but the head."""
-        yield from table(self.embedding, c.vocab, c.optional("word_embed_proj_dim") or c.hidden)
+        yield from table(self.embedding, c.vocab, opt_embedding(c))
         yield from self.layers(c)
         yield from self.more(c)
 
@@ -120,13 +142,10 @@ def persimmon_norms(c: Settings) -> Parts:
         yield from norm("self_attn.k_layernorm", c.head_dim, True)
 
 
-def mpt_width(c: Settings) -> int:
-    """MPT's inner width."""
-    return c.size("expansion_ratio", default=4) * c.hidden
-
-
 def qwen_width(c: Settings) -> int:
     """Qwen halves its inner width into gate and up."""
+    if "visual" in c.raw:
+        raise NotKnown("the tower of Qwen-VL is not counted")
     return c.width // 2
 
 
@@ -170,7 +189,9 @@ def chatglm_more(c: Settings) -> Parts:
 
 
 GPT2_MLP = plain("mlp", "c_fc", "c_proj")
-GPT2 = gpt(JoinedAttention(module="attn", joined="c_attn", out="c_proj"), GPT2_MLP, more=positions)
+GPT2 = gpt(
+    JoinedAttention(module="attn", joined="c_attn", out="c_proj"), GPT2_MLP, more=positions, layer_more=cross_attention
+)
 GPTJ = gpt(
     Attention(module="attn", out="out_proj", kv_heads=all_heads),
     plain("mlp", "fc_in", "fc_out"),
@@ -216,7 +237,7 @@ BLOOM = gpt(
 )
 MPT = gpt(
     JoinedAttention(module="attn", joined="Wqkv", out="out_proj", bias=False, out_bias=False),
-    Mlp(shape="plain", module="ffn", width=mpt_width),
+    Mlp(shape="plain", module="ffn", width=lambda c: 4 * c.hidden),
     norms=("norm_1", "norm_2"),
     norm_bias=False,
     stack="blocks",
@@ -225,8 +246,9 @@ MPT = gpt(
 OPT = Opt(
     mixers={FULL: Attention(bias="enable_bias", out_bias="enable_bias", out="out_proj", kv_heads=all_heads)},
     feeds={"dense": Mlp(shape="plain", module="mlp", up="fc1", down="fc2", bias="enable_bias")},
-    norms=("self_attn_layer_norm", "final_layer_norm"),
-    norm_bias=True,
+    norms=(),
+    layer_more=opt_norms,
+    head_width=opt_embedding,
     module="model.decoder",
     more=opt_more,
 )

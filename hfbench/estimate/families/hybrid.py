@@ -69,11 +69,12 @@ class LatentExperts(Experts):
         yield Part("experts.up_proj", (count, width, narrow))
         yield Part("experts.down_proj", (count, narrow, width))
         if narrow != c.hidden:
-            yield from linear("fc1_latent_proj", narrow, c.hidden)
-            yield from linear("fc2_latent_proj", c.hidden, narrow)
+            yield from linear("fc1_latent_proj", narrow, c.hidden, c.flag("mlp_bias"))
+            yield from linear("fc2_latent_proj", c.hidden, narrow, c.flag("mlp_bias"))
         shared = c.optional("moe_shared_expert_intermediate_size")
         if shared:
-            yield from Mlp(module="shared_experts", shape="plain", width=lambda _: shared).parts(c)
+            inside = Mlp(module="shared_experts", shape="plain", width=lambda _: shared, bias="mlp_bias")
+            yield from inside.parts(c)
 
 
 def jamba_kinds(c: Settings) -> Sequence[str]:
@@ -112,7 +113,7 @@ def lfm2_width(c: Settings) -> int:
 GATED_ATTENTION = Attention(bias="attention_bias", out_bias="attention_bias", qk_norm="head", gate=True)
 DELTA: dict[str, Mixer] = {FULL: GATED_ATTENTION, LINEAR: DeltaNet()}
 QWEN3_5 = Decoder(mixers=DELTA, feeds={DENSE: Mlp()}, mixer_kinds=delta_kinds)
-NEMOTRON_ATTENTION = Attention(module="mixer", bias="attention_bias", out_bias="attention_bias")
+NEMOTRON_ATTENTION = Attention(module="mixer")
 LFM2_ATTENTION = Attention(out="out_proj", qk_norm="head")
 MAMBA_ONLY = Decoder(
     mixers={FULL: Mamba1(prefix="", module="mixer")},
@@ -145,6 +146,7 @@ FAMILIES: dict[str, Family] = {
         norms=("norm",),
         embedding="embeddings",
         final_norm="norm_f",
+        ties=False,
     ),
     "jamba": Decoder(
         mixers={FULL: Attention(), MAMBA: Mamba1(normed=True)},

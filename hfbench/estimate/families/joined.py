@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from hfbench.estimate.caches import LayerCache
-from hfbench.estimate.family import Decoder, Family, families
+from hfbench.estimate.family import Decoder, Family, families, other_head, purpose_of
 from hfbench.estimate.parts import Parts, linear, under
 from hfbench.estimate.settings import NotKnown, Settings
 
@@ -18,26 +19,27 @@ class Joined:
     """A decoder inside a model of several kinds of input.
 
     `language` names the decoder's family, or is empty where the nested configuration says it. `towers` lists all
-    that is not the decoder. Old files keep the text's settings at the root.
+    that is not the decoder.
     """
 
     towers: Callable[[Settings], Parts]
     language: str = ""
     module: str = "model.language_model"
     head: str = "lm_head"
-    tied_by: str = "root"
+    tied_by: Literal["root", "either", "text", ""] = "root"
+    """Whose `tie_word_embeddings` counts; nobody's where the class never ties its head."""
+    flat: bool = False
+    """Older files keep the text's settings at the root."""
 
     def text(self, config: Settings) -> Settings:
-        """The language model's settings, with what only the root says about its head."""
-        name = next((each for each in TEXT if isinstance(config.raw.get(each), dict)), TEXT[0])
-        if isinstance(config.raw.get(name), dict):
-            return config.section(name)
-        nested = {key: value for key, value in config.raw.items() if key != "model_type"}
-        return Settings(nested, f"{config.kind}.{name}")
+        """The language model's settings."""
+        if self.flat and not isinstance(config.raw.get(TEXT[0]), dict):
+            return config.part(TEXT[0], {key: value for key, value in config.raw.items() if key != "model_type"})
+        return config.section(*TEXT)
 
     def family(self, text: Settings) -> Decoder:
         """The decoder's family."""
-        kind = self.language or str(text.raw.get("model_type") or text.get("model_type") or "")
+        kind = self.language or text.kind
         found = families().get(kind)
         if not isinstance(found, Decoder):
             raise NotKnown(f"not known for model_type {kind[:60]!r} of the language model")
@@ -49,19 +51,30 @@ class Joined:
         return self.family(text).caches(text)
 
     def parts(self, config: Settings) -> Parts:
-        """Towers, decoder, head."""
+        """Towers, decoder, head; the decoder alone for an architecture of words only."""
         text = self.text(config)
         family = self.family(text)
+        if words_only(config):
+            yield from family.parts(text)
+            return
         yield from self.towers(config)
         yield from under(self.module, family.body(text))
-        if not self.tied(config, text):
+        purpose = purpose_of(config)
+        if purpose != "words":
+            yield from other_head(purpose, config, text.hidden)
+        elif not self.tied(config, text):
             yield from linear(self.head, text.vocab, text.hidden)
 
     def tied(self, config: Settings, text: Settings) -> bool:
-        """The root decides in transformers 5, the nested configuration where the root is silent."""
-        order = (text.raw,) if self.tied_by == "text" else (config.raw, text.raw, config.defaults)
-        told = [each["tie_word_embeddings"] for each in (*order, text.defaults) if "tie_word_embeddings" in each]
-        return next((each for each in told if isinstance(each, bool)), True)
+        """The root decides in transformers 5; some classes let the nested configuration switch it on as well."""
+        by_root = self.tied_by in ("root", "either") and config.tied
+        return by_root or (self.tied_by in ("text", "either") and text.tied)
+
+
+def words_only(config: Settings) -> bool:
+    """True for `Gemma3ForCausalLM` and the like, which read nothing but text."""
+    named = config.sequence("architectures")
+    return bool(named) and str(named[0]).endswith("ForCausalLM")
 
 
 FAMILIES: dict[str, Family] = {}

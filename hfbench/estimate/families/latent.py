@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from hfbench.estimate.blocks.feed_forward import Experts, Mlp
 from hfbench.estimate.blocks.latent import Latent
+from hfbench.estimate.blocks.recurrent import KimiDelta
 from hfbench.estimate.caches import LayerCache
-from hfbench.estimate.families.experts import DEEPSEEK_MOE, MOE, moe_after_first
+from hfbench.estimate.families.experts import DEEPSEEK_MOE, MOE, dense_first, moe_after_first
 from hfbench.estimate.family import DENSE, FULL, Decoder, Family
 from hfbench.estimate.parts import Part, Parts, linear, norm, vector
 from hfbench.estimate.settings import NotKnown, Settings
@@ -17,6 +18,7 @@ COMPRESSED, HEAVY, SLIDING = "compressed_sparse_attention", "heavily_compressed_
 RATIOS = {0: SLIDING, 4: COMPRESSED, 128: HEAVY}
 """DeepSeek V4's compress_ratios: tokens that one kept entry stands for."""
 
+LINEAR = "linear_attention"
 HASH_LAYERS = 3
 
 
@@ -61,12 +63,15 @@ class CompressedAttention:
         """A window of one vector a token; the compressed entries are told apart by `entries`."""
         ratio = next((ratio for ratio, name in RATIOS.items() if name == kind), 0)
         index = c.size("index_head_dim") if kind == COMPRESSED else 0
+        waiting = 2 * ratio * c.head_dim  # tokens and gates of an entry that is not whole yet
+        if kind == COMPRESSED:  # in two series, and those of the entry before
+            waiting = 3 * (waiting + 2 * ratio * index)
         return LayerCache(
             kind,
             shared=c.head_dim if ratio else 0,
             every=max(ratio, 1),
             index=index,
-            state=c.size("sliding_window") * c.head_dim,
+            state=c.size("sliding_window") * c.head_dim + waiting,
             told=2 * c.kv_heads * c.head_dim,
         )
 
@@ -137,18 +142,43 @@ class HashExperts(Experts):
         yield Part("gate.tid2eid", (c.vocab, c.size("num_experts_per_tok")), buffer=True)
 
 
-V4_MOE = replace(DEEPSEEK_MOE, width=lambda c: c.size("moe_intermediate_size"))
+def kimi_kinds(c: Settings) -> Sequence[str]:
+    """Kimi Linear: the listed layers (from 1) attend to everything, else every fifth from the fifth on."""
+    listed = c.sequence("layer_types")
+    if listed:
+        return [str(each) for each in listed]
+    full = c.section("linear_attn_config").numbers("full_attn_layers")
+    if full:
+        return [FULL if number + 1 in full else LINEAR for number in range(c.layers)]
+    return [FULL if number and number % 4 == 0 else LINEAR for number in range(c.layers)]
+
+
+def kimi_feeds(c: Settings) -> Sequence[str]:
+    """Kimi Linear: the listed kinds, else experts after the first dense layers."""
+    if c.sequence("mlp_layer_types"):
+        return dense_first(c)
+    first = c.number("first_k_dense_replace", default=1)
+    return [MOE if number >= first else DENSE for number in range(c.layers)]
+
+
+V4_MOE = replace(DEEPSEEK_MOE, width=lambda c: c.size("moe_intermediate_size"), shared_bias="mlp_bias")
 V3 = Decoder(mixers={FULL: Latent()}, feeds={DENSE: Mlp(), MOE: DEEPSEEK_MOE}, feed_kinds=moe_after_first)
+KIMI_LINEAR = replace(
+    V3, mixers={FULL: Latent(), LINEAR: KimiDelta()}, mixer_kinds=kimi_kinds, feed_kinds=kimi_feeds, ties=False
+)
 V32 = replace(V3, mixers={FULL: Indexed(), "shared_index": Latent()}, mixer_kinds=index_kinds)
 
 FAMILIES: dict[str, Family] = {
-    "deepseek_v2": replace(V3, feeds={DENSE: Mlp(), MOE: replace(DEEPSEEK_MOE, correction="")}),
+    "deepseek_v2": replace(
+        V3, feeds={DENSE: Mlp(bias="mlp_bias"), MOE: replace(DEEPSEEK_MOE, correction="", shared_bias="mlp_bias")}
+    ),
     "deepseek_v3": V3,
     "kimi_k2": V3,
     "deepseek_v32": V32,
     "glm_moe_dsa": V32,
-    "glm4_moe_lite": V3,
-    "minicpm3": replace(V3, feeds={DENSE: Mlp()}),
+    "kimi_linear": KIMI_LINEAR,
+    "glm4_moe_lite": replace(V3, feed_kinds=dense_first),
+    "minicpm3": replace(V3, feeds={DENSE: Mlp(bias="mlp_bias")}),
     "deepseek_v4": Decoder(
         mixers={FULL: CompressedAttention()},
         mixer_kinds=v4_kinds,
@@ -158,7 +188,11 @@ FAMILIES: dict[str, Family] = {
         feeds={
             MOE: V4_MOE,
             "hash": HashExperts(
-                count=V4_MOE.count, shared="shared_experts", shared_width=V4_MOE.shared_width, width=V4_MOE.width
+                count=V4_MOE.count,
+                shared="shared_experts",
+                shared_width=V4_MOE.shared_width,
+                shared_bias=V4_MOE.shared_bias,
+                width=V4_MOE.width,
             ),
         },
         feed_kinds=v4_feeds,

@@ -16,6 +16,9 @@ from hfbench.estimate.parts import Part, Parts, conv, linear, norm, on_layers, t
 from hfbench.estimate.settings import Settings
 
 CROSS, CHUNKED = "cross_attention", "chunked_attention"
+CROSSED = frozenset({3, 8, 13, 18, 23, 28, 33, 38})
+ASPECT_RATIOS = 8
+"""Of Llama 3.2 Vision, where its configuration does not list them."""
 MORE_WORDS = 8
 """Rows that Llama 3.2 Vision's embedding has beyond the vocabulary."""
 
@@ -47,7 +50,7 @@ class CrossAttention:
 
 def mllama_kinds(c: Settings) -> Sequence[str]:
     """The listed layers look at the image instead of the text."""
-    crossed = c.numbers("cross_attention_layers")
+    crossed = c.numbers("cross_attention_layers") if c.get("cross_attention_layers") is not None else CROSSED
     return [CROSS if number in crossed else FULL for number in range(c.layers)]
 
 
@@ -60,13 +63,13 @@ class Mllama(Joined):
         found = super().text(config)
         v = config.section("vision_config")
         patches = (v.size("image_size") // v.size("patch_size")) ** 2 + 1
-        return Settings({**found.raw, "vision_tokens": patches * v.size("max_num_tiles")}, found.kind)
+        return Settings({**found.raw, "vision_tokens": patches * v.size("max_num_tiles")}, found.kind, found.cls)
 
     def parts(self, config: Settings) -> Parts:
         """The embedding has a few rows more than the vocabulary."""
         text = self.text(config)
         for part in super().parts(config):
-            if part.name == f"{self.module}.embed_tokens.weight":
+            if part.name in (f"{self.module}.embed_tokens.weight", "model.embed_tokens.weight"):
                 part = Part(part.name, (text.vocab + MORE_WORDS, text.hidden))
             yield part
 
@@ -76,7 +79,7 @@ def mllama_towers(c: Settings) -> Parts:
     v, text = c.section("vision_config"), c.section("text_config")
     hidden, patch = v.size("hidden_size"), v.size("patch_size")
     patches, tiles = (v.size("image_size") // patch) ** 2 + 1, v.size("max_num_tiles")
-    ratios = len(v.sequence("supported_aspect_ratios")) + 1
+    ratios = (len(v.sequence("supported_aspect_ratios")) or ASPECT_RATIOS) + 1
     layer = EncoderLayer(
         hidden=hidden,
         width=v.size("intermediate_size"),
@@ -144,5 +147,5 @@ FAMILIES: dict[str, Family] = {
     "mllama_text_model": Decoder(
         mixers={FULL: Attention(), CROSS: CrossAttention()}, mixer_kinds=mllama_kinds, feeds={DENSE: Mlp()}
     ),
-    "mllama": Mllama(towers=mllama_towers, language="mllama_text_model", tied_by="text"),
+    "mllama": Mllama(towers=mllama_towers, language="mllama_text_model", tied_by=""),
 }

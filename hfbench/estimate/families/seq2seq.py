@@ -7,11 +7,25 @@ from dataclasses import dataclass
 
 from hfbench.estimate.blocks.encoder_layer import EncoderLayer
 from hfbench.estimate.caches import KEYS_AND_VALUES, LayerCache, attention_cache
-from hfbench.estimate.family import Family
-from hfbench.estimate.parts import Parts, conv, linear, norm, on_layers, table, under
+from hfbench.estimate.families.encoders import encoder_caches
+from hfbench.estimate.families.joined import words_only
+from hfbench.estimate.family import Family, labels, purpose_of
+from hfbench.estimate.parts import Parts, conv, linear, norm, on_layers, table, under, vector
 from hfbench.estimate.settings import Settings
 
 CROSS = "cross_attention"
+
+
+def encoder_only(c: Settings) -> bool:
+    """True for an architecture such as T5EncoderModel."""
+    named = c.sequence("architectures")
+    return bool(named) and str(named[0]).endswith("EncoderModel")
+
+
+def hears_only(c: Settings) -> bool:
+    """True for an architecture that classifies sound."""
+    named = c.sequence("architectures")
+    return bool(named) and str(named[0]).endswith("ForAudioClassification")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,22 +40,33 @@ class T5:
 
     def caches(self, config: Settings) -> Sequence[LayerCache]:
         """The decoder keeps its own tokens and, once, those of the encoder."""
+        if encoder_only(config) or purpose_of(config) == "tokens":
+            return encoder_caches(config)
         heads, size = config.heads, config.size("d_kv")
         own = attention_cache("full_attention", heads, size)
         # An encoder may read any length: as many tokens again as the decoder writes.
         cross = LayerCache(CROSS, heads=heads, per_head=KEYS_AND_VALUES * size, told=0)
-        layers = config.size("num_decoder_layers", default=config.layers)
+        layers = self.decoder_layers(config)
         return [own] * layers + [cross] * layers
 
     def parts(self, config: Settings) -> Parts:
-        """The shared embedding, encoder, decoder, and a head unless it is tied."""
+        """The shared embedding, encoder and decoder; transformers 5 ties the head whatever the file says."""
         c = config
+        purpose = "encoder" if encoder_only(c) else purpose_of(c)
         yield from table("shared", c.vocab, c.hidden)
         yield from under("encoder", self.stack(c, c.layers, ("SelfAttention",)))
-        decoder = c.size("num_decoder_layers", default=c.layers)
-        yield from under("decoder", self.stack(c, decoder, ("SelfAttention", "EncDecAttention")))
-        if not c.tied:
-            yield from linear("lm_head", c.vocab, c.hidden)
+        if purpose not in ("encoder", "tokens"):
+            yield from under("decoder", self.stack(c, self.decoder_layers(c), ("SelfAttention", "EncDecAttention")))
+        if purpose == "sequences":
+            yield from linear("classification_head.dense", c.hidden, c.hidden, True)
+            yield from linear("classification_head.out_proj", labels(c), c.hidden, True)
+        elif purpose in ("tokens", "spans"):
+            yield from linear("classifier", labels(c), c.hidden, True)
+
+    def decoder_layers(self, c: Settings) -> int:
+        """As many as the encoder's `num_layers`; its other name, `num_hidden_layers`, reaches the encoder alone."""
+        own = Settings({"num_layers": c.raw["num_layers"]} if "num_layers" in c.raw else {}, c.kind)
+        return c.size("num_decoder_layers", default=own.layers)
 
     def stack(self, c: Settings, layers: int, attentions: tuple[str, ...]) -> Parts:
         """One side."""
@@ -84,19 +109,29 @@ class Whisper:
     def caches(self, config: Settings) -> Sequence[LayerCache]:
         """The decoder keeps its own tokens and the encoder's fixed number of frames."""
         c = config
+        if hears_only(c):
+            return []
         heads = c.size("decoder_attention_heads")
         own = attention_cache("full_attention", heads, c.hidden // heads)
         frames = c.size("max_source_positions")
         cross = LayerCache(CROSS, heads=heads, per_head=own.per_head, fixed=frames, told=0)
         layers = c.size("decoder_layers")
-        return [own] * layers + [cross] * layers
+        return [own] * layers + ([] if words_only(c) else [cross] * layers)
 
     def parts(self, config: Settings) -> Parts:
         """Encoder, decoder; the head is the embedding."""
         c = config
-        yield from under("model.encoder", self.encoder(c))
+        if hears_only(c):
+            yield from under("encoder", self.encoder(c))
+            yield from linear("projector", c.size("classifier_proj_size"), c.hidden, True)
+            yield from linear("classifier", labels(c), c.size("classifier_proj_size"), True)
+            if c.flag("use_weighted_layer_sum"):
+                yield from vector("layer_weights", c.size("encoder_layers") + 1)
+            return
+        if not words_only(c):
+            yield from under("model.encoder", self.encoder(c))
         yield from under("model.decoder", self.decoder(c))
-        if not c.tied:
+        if not c.tied and purpose_of(c) != "none":
             yield from linear("proj_out", c.vocab, c.hidden)
 
     def encoder(self, c: Settings) -> Parts:

@@ -11,7 +11,7 @@ from hfbench.estimate.families.joined import Joined
 from hfbench.estimate.families.seq2seq import sound_layer
 from hfbench.estimate.families.video import qwen2_5_vl_vision
 from hfbench.estimate.families.vision import CLIP
-from hfbench.estimate.family import Decoder, Family, families
+from hfbench.estimate.family import Decoder, Family, families, purpose_of
 from hfbench.estimate.parts import Part, Parts, conv, linear, norm, on_layers, table, times, under
 from hfbench.estimate.settings import NotKnown, Settings
 
@@ -199,11 +199,17 @@ class Git:
         yield from on_layers("git.encoder.layer", range(c.layers), encoder_layer(c))
         yield from linear("git.visual_projection.0", c.hidden, v.size("hidden_size"), True)
         yield from norm("git.visual_projection.1", c.hidden, True)
-        yield from linear("output", c.vocab, c.hidden, True)
+        if purpose_of(c) == "none":
+            return
+        yield Part("output.bias", (c.vocab,))
+        if not c.tied:
+            yield Part("output.weight", (c.vocab, c.hidden))
 
 
 FAMILIES: dict[str, Family] = {
-    "qwen2_audio": Joined(towers=qwen2_audio_tower, module="language_model.model", head="language_model.lm_head"),
+    "qwen2_audio": Joined(
+        towers=qwen2_audio_tower, module="language_model.model", head="language_model.lm_head", tied_by=""
+    ),
     "qwen3_asr": Joined(towers=qwen3_asr_tower, language="qwen3"),
     "qwen2_5_omni": Omni(),
     "git": Git(),

@@ -95,6 +95,7 @@ def glm4v_vision(v: Settings) -> Parts:
         joined="qkv",
         out="proj",
         bias=v.flag("attention_bias"),
+        out_bias=False,
         shape="gated",
         up="up_proj",
         down="down_proj",
@@ -123,12 +124,12 @@ def visual(tower: object) -> object:
 QWEN3_VISION = visual(qwen3_vl_vision)
 
 FAMILIES: dict[str, Family] = {
-    "qwen2_vl": Joined(towers=qwen2_vl_tower, language="qwen2"),
-    "qwen2_5_vl": Joined(towers=visual(qwen2_5_vl_vision), language="qwen2"),  # type: ignore[arg-type]
+    "qwen2_vl": Joined(towers=qwen2_vl_tower, language="qwen2", tied_by="either", flat=True),
+    "qwen2_5_vl": Joined(towers=visual(qwen2_5_vl_vision), language="qwen2", tied_by="either", flat=True),  # type: ignore[arg-type]
     "qwen3_vl": Joined(towers=QWEN3_VISION, language="qwen3"),  # type: ignore[arg-type]
     "qwen3_vl_moe": Joined(towers=QWEN3_VISION, language="qwen3_moe"),  # type: ignore[arg-type]
     "qwen3_5": Joined(towers=QWEN3_VISION, language="qwen3_5_text"),  # type: ignore[arg-type]
     "qwen3_5_moe": Joined(towers=QWEN3_VISION, language="qwen3_5_moe_text"),  # type: ignore[arg-type]
-    "glm4v": Joined(towers=visual(glm4v_vision), language="glm4v_text"),  # type: ignore[arg-type]
-    "glm4v_moe": Joined(towers=visual(glm4v_vision), language="glm4_moe"),  # type: ignore[arg-type]
+    "glm4v": Joined(towers=visual(glm4v_vision), language="glm4v_text", tied_by="either"),  # type: ignore[arg-type]
+    "glm4v_moe": Joined(towers=visual(glm4v_vision), language="glm4_moe", tied_by="either"),  # type: ignore[arg-type]
 }

@@ -56,7 +56,7 @@ def siglip_head(v: Settings) -> Parts:
 def gemma3_towers(c: Settings) -> Parts:
     """SigLIP, a norm and one projection."""
     v, text = c.section("vision_config"), c.section("text_config")
-    yield from under("model.vision_tower", vision_tower("siglip_vision_model", v))
+    yield from under("model.vision_tower", vision_tower(v))
     yield Part("model.multi_modal_projector.mm_input_projection_weight", (v.size("hidden_size"), text.hidden))
     yield from norm("model.multi_modal_projector.mm_soft_emb_norm", v.size("hidden_size"))
 
@@ -72,8 +72,7 @@ def idefics3_towers(c: Settings) -> Parts:
 def llava_towers(c: Settings) -> Parts:
     """A tower named by its own model_type and two projections."""
     v, text = c.section("vision_config"), c.section("text_config")
-    kind = str(v.get("model_type") or "clip_vision_model")
-    yield from under("model.vision_tower", vision_tower(kind, v))
+    yield from under("model.vision_tower", vision_tower(v))
     features = c.get("vision_feature_layer")
     depth = len(features) if isinstance(features, list) else 1
     bias = c.flag("multimodal_projector_bias", True)
@@ -83,11 +82,11 @@ def llava_towers(c: Settings) -> Parts:
         yield Part("model.image_newline", (text.hidden,))
 
 
-def vision_tower(kind: str, v: Settings) -> Parts:
-    """The tower of a model_type."""
-    if kind == "pixtral":
+def vision_tower(v: Settings) -> Parts:
+    """The tower of its model_type."""
+    if v.kind == "pixtral":
         return pixtral_vision(v)
-    if kind == "siglip_vision_model":
+    if v.kind == "siglip_vision_model":
         headless = v.get("vision_use_head") is False
         return iter((*SIGLIP.parts(v), *(() if headless else siglip_head(v))))
     return CLIP.parts(v)
@@ -155,7 +154,9 @@ def minimax3_towers(c: Settings) -> Parts:
     hidden, patch = v.size("hidden_size"), v.size("patch_size")
     layer = EncoderLayer(hidden=hidden, width=v.size("intermediate_size"))
     inside = (
-        *conv("embeddings.proj", hidden, v.size("num_channels", default=3), 2, patch, patch),
+        *conv(
+            "embeddings.proj", hidden, v.size("num_channels", default=3), v.size("temporal_patch_size"), patch, patch
+        ),
         *norm("pre_layrnorm", hidden, True),
         *on_layers("layers", range(v.size("num_hidden_layers")), layer.parts()),
     )
@@ -197,12 +198,16 @@ FAMILIES: dict[str, Family] = {
     "gemma3": Joined(towers=gemma3_towers, language="gemma3_text"),
     "idefics3": Joined(towers=idefics3_towers, module="model.text_model"),
     "smolvlm": Joined(towers=idefics3_towers, module="model.text_model"),
-    "llava": Joined(towers=llava_towers),
+    "llava": Joined(towers=llava_towers, tied_by="either"),
     "llava_next": Joined(towers=llava_towers),
     "mistral3": Joined(towers=mistral3_towers),
     "llama4": Joined(
-        towers=llama4_towers, language="llama4_text", module="language_model.model", head="language_model.lm_head"
+        towers=llama4_towers,
+        language="llama4_text",
+        module="language_model.model",
+        head="language_model.lm_head",
+        tied_by="text",
     ),
-    "minimax_m3_vl": Joined(towers=minimax3_towers, language="minimax_m3_vl_text"),
+    "minimax_m3_vl": Joined(towers=minimax3_towers, language="minimax_m3_vl_text", tied_by="either"),
     "minicpmv4_6": Joined(towers=minicpmv_towers, language="qwen3_5_text"),
 }

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hfbench.errors import UsageError
-from hfbench.models.checkpoint import Checkpoint, Gathering, read_weights
-from hfbench.models.diff.facts import ModelDiff, ValueDiff
-from hfbench.models.diff.files import CONFIG, GENERATION, TOKENIZER, FolderPair, Side
-from hfbench.models.diff.tensors import Pairing, dtype_changes, pair_tensors, shape_changes
-from hfbench.models.diff.values import compare_values
-from hfbench.models.files import describe_file
-from hfbench.models.problem import ModelError, Problem, listed
-from hfbench.models.reference import resolve
-from hfbench.models.weights import WeightSet, choose_weights
-from hfbench.paths import expand
-
-NO_TROUBLE = frozenset({"weights_missing", "adapter_not_model"})
-"""Faults of a model to load that keep nobody from comparing it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """One side: its weights, and the folder with its other files unless it is a single file."""
-
-    checkpoint: Checkpoint
-    folder: Path | None
-    problems: tuple[Problem, ...]
+from hfbench.models.columns import TensorColumns
+from hfbench.models.diff.facts import TENSOR_KINDS, VALUE_KINDS, ModelDiff, Tensor
+from hfbench.models.diff.files import CONFIG, GENERATION, TOKENIZER, FolderPair
+from hfbench.models.diff.measured import Done, Measured, measure_values
+from hfbench.models.diff.opened import Subject, open_side
+from hfbench.models.diff.rename import bare_name
+from hfbench.models.diff.rules import Rule, parse_rules, rewrite
+from hfbench.models.diff.tensors import Pairing, dtype_changes, pair_tensors, shape_changes, tensor
+from hfbench.models.diff.tied import Alone, tied_notes
+from hfbench.models.problem import Problem, listed
 
 
 def diff_models(
@@ -37,79 +26,82 @@ def diff_models(
     *,
     values: bool = False,
     include: Sequence[str] = (),
+    rename: Sequence[str] = (),
+    rtol: float | None = None,
+    atol: float | None = None,
     cache_dir: Path | None = None,
-    done: Callable[[int, int], None] = lambda done, total: None,
+    done: Done = lambda done, total: None,
 ) -> ModelDiff:
     """What sets B apart from A; `done` is told bytes of values compared and their total.
 
-    UsageError when `include` matches no tensor, NotFound when a side is not there. Faults of the files are problems.
+    UsageError when `include` matches no tensor or a rule is wrong or changes nothing, NotFound when a side is not
+    there. Faults of the files are problems.
     """
-    one, other = _open("A", a, cache_dir), _open("B", b, cache_dir)
+    rules = parse_rules(rename)
+    one, other = open_side("A", a, cache_dir), open_side("B", b, cache_dir)
     columns = one.checkpoint.columns, other.checkpoint.columns
-    pairing = pair_tensors(*columns, include)
+    pairing = pair_tensors(*columns, include, rules)
     if include and not (pairing.pairs or pairing.added or pairing.removed):
         raise UsageError(f"no tensor of either model matches {listed(include)}", remedy="write names with * and ?")
-    problems = [*one.problems, *other.problems]
-    measured = _values(one.checkpoint, other.checkpoint, pairing, problems, done) if values else None
+    measured = Measured(pairing, (), (), ())
+    if values:
+        measured = measure_values(one, other, pairing, rtol=rtol, atol=atol, done=done)
+        pairing = measured.pairing
+    removed, unread_a = _alone(columns[0], pairing.removed, other, rules)
+    added, unread_b = _alone(columns[1], pairing.added, one, ())
+    alone: tuple[Alone, ...] = (("A", one, removed, other), ("B", other, added, one))
     files = FolderPair(one.folder, other.folder) if one.folder and other.folder else None
-    return ModelDiff(
+    found = ModelDiff(
         a=a,
         b=b,
         tensors_a=len(columns[0]),
         tensors_b=len(columns[1]),
         compared=len(pairing.pairs),
-        added=pairing.added,
-        removed=pairing.removed,
+        counts={},
+        added=added,
+        removed=removed,
+        unread=(*unread_a, *unread_b),
         renamed=pairing.renamed,
+        clashes=pairing.clashes,
         shape=shape_changes(*columns, pairing),
         dtype=dtype_changes(*columns, pairing),
-        values=measured,
+        values=measured.values if values else None,
+        tolerances=measured.tolerances,
         config=files.diff_files(CONFIG) if files else (),
         generation=files.diff_files(GENERATION) if files else (),
         tokenizer=files.diff_files(TOKENIZER) if files else (),
         template=files.diff_templates() if files else (),
-        problems=(*problems, *(files.problems if files else ())),
+        notes=(*_notes(one, other, pairing), *tied_notes(alone, values=values)),
+        problems=(*one.problems, *other.problems, *measured.problems, *(files.problems if files else ())),
+    )
+    return replace(found, counts=_counts(found))
+
+
+def _alone(
+    columns: TensorColumns, rows: Sequence[int], other: Subject, rules: Sequence[Rule]
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Tensors without a partner, and those whose partner may lie in a file of the other side that was not read."""
+    tensors = [tensor(columns[row]) for row in rows]
+    if other.unread is None:
+        return (), tuple(tensors)
+    if not other.unread:
+        return tuple(tensors), ()
+    names, bare = other.unread, set(map(bare_name, other.unread))
+    maybe = [rewrite(each.name, rules)[0] in names or bare_name(each.name) in bare for each in tensors]
+    return (
+        tuple(each for each, unread in zip(tensors, maybe, strict=True) if not unread),
+        tuple(each for each, unread in zip(tensors, maybe, strict=True) if unread),
     )
 
 
-def _open(side: Side, text: str, cache_dir: Path | None) -> Subject:
-    path = expand(text.strip())
-    single = path.name.endswith(".safetensors") and "\0" not in text and not path.is_dir() and path.exists()
-    if single:
-        folder = path.absolute().parent
-        weights = WeightSet("safetensors", (describe_file(folder / path.name, folder),), None, ())
-    else:
-        folder = resolve(text, cache_dir=cache_dir).folder
-        weights = choose_weights(folder)
-    gathering = Gathering(folder, weights)
-    for read in read_weights(folder, weights):
-        gathering.add(read)
-    checkpoint = gathering.checkpoint()
-    problems = [each for each in checkpoint.problems if each.severity == "error" and each.code not in NO_TROUBLE]
-    if weights.unopened and not weights.shards:
-        found = f"weights that are not opened: {listed(each.name for each in weights.unopened)}"
-        problems.append(Problem(severity="error", where="", found=found, code="weights_unopened"))
-    sided = tuple(replace(each, where=f"{side}: {each.where}" if each.where else side) for each in problems)
-    return Subject(checkpoint, None if single else folder, sided)
+def _notes(one: Subject, other: Subject, pairing: Pairing) -> Iterator[Problem]:
+    yield from (*one.notes, *other.notes, *pairing.notes)
+    if one.folder is None or other.folder is None:
+        found = "one side is a single file: configuration, tokenizer and template are not compared"
+        yield Problem(severity="info", where="", found=found, code="single_file")
 
 
-def _values(
-    a: Checkpoint,
-    b: Checkpoint,
-    pairing: Pairing,
-    problems: list[Problem],
-    done: Callable[[int, int], None],
-) -> tuple[ValueDiff, ...]:
-    """Values of all pairs; what was measured before a file gave out is kept."""
-    total, passed, found = sum(a.columns.sizes[row] for row, _ in pairing.pairs), 0, list[ValueDiff]()
-
-    def count(size: int) -> None:
-        nonlocal passed
-        passed += size
-        done(passed, total)
-
-    try:
-        found.extend(compare_values(a, b, pairing.pairs, count))
-    except ModelError as error:
-        problems.append(error.problem())
-    return tuple(found)
+def _counts(found: ModelDiff) -> dict[str, int]:
+    kinds = {kind: len(getattr(found, kind)) for kind in (*TENSOR_KINDS, "unread", "clashes")}
+    verdicts = Counter(each.verdict for each in found.values or ())
+    return kinds | ({kind: verdicts[kind] for kind in VALUE_KINDS} if found.values is not None else {})

@@ -55,7 +55,9 @@ def same_value(a: Any, b: Any) -> bool:
 def told_value(value: Any, other: Any = None) -> Any:
     """A scalar as it is, a long text around its first difference from `other`, anything else in few words."""
     if isinstance(value, dict):
-        return f"{{{len(value):,} keys}}"
+        content = value.get("content")  # of a token, which says more than the number of its settings
+        front = f"{_spelled(content)} " if isinstance(content, str) else ""
+        return f"{front}{{{len(value):,} keys}}"
     if isinstance(value, list):
         scalars = all(not isinstance(each, (dict, list)) for each in value)
         short = f"[{', '.join(map(_spelled, value))}]" if scalars and len(value) <= 16 else ""

@@ -7,47 +7,56 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from hfbench.models.columns import TensorColumns, TensorInfo
-from hfbench.models.diff.facts import DtypeChange, Rename, ShapeChange, Tensor
-from hfbench.models.diff.rename import find_renames
+from hfbench.models.diff.facts import Clash, DtypeChange, Rename, ShapeChange, Tensor
+from hfbench.models.diff.rename import match_names
+from hfbench.models.diff.rules import Rule
+from hfbench.models.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Rows of A and B that are one tensor, and the names that only one side has."""
+    """Rows of A and B that are one tensor, and rows whose tensor only one side has."""
 
     pairs: tuple[tuple[int, int], ...]
-    added: tuple[Tensor, ...]
-    removed: tuple[Tensor, ...]
+    added: tuple[int, ...]
+    """Rows of B; those of `removed` are of A."""
+    removed: tuple[int, ...]
     renamed: tuple[Rename, ...]
+    clashes: tuple[Clash, ...]
+    notes: tuple[Problem, ...]
 
 
-def pair_tensors(a: TensorColumns, b: TensorColumns, include: Sequence[str] = ()) -> Pairing:
-    """Tensors of one name, then those that a rule renames; `include` keeps those whose name on either side matches."""
+def pair_tensors(
+    a: TensorColumns, b: TensorColumns, include: Sequence[str] = (), rules: Sequence[Rule] = ()
+) -> Pairing:
+    """Tensors that belong together by name; `include` keeps those whose name on either side matches.
+
+    UsageError when a rule changes no name of A.
+    """
     in_a, in_b = _rows(a), _rows(b)
-    renamed = find_renames((name for name in in_a if name not in in_b), (name for name in in_b if name not in in_a))
-    renamed = [each for each in renamed if _wanted(each.a, include) or _wanted(each.b, include)]
-    known_a, known_b = {each.a: each.b for each in renamed}, {each.b for each in renamed}
-    partners = [(row, in_b.get(known_a.get(name, name)), name) for name, row in in_a.items()]
+    names = match_names(in_a, in_b, rules)
+    wanted = _Wanted(include)
+    pairs = {name: into for name, into in names.partner.items() if wanted(name) or wanted(into)}
+    taken = set(names.partner.values())
     return Pairing(
-        pairs=tuple(
-            (row, other)
-            for row, other, name in partners
-            if other is not None and (name in known_a or _wanted(name, include))
-        ),
-        added=tuple(
-            _tensor(b[row])
-            for name, row in in_b.items()
-            if name not in in_a and name not in known_b and _wanted(name, include)
-        ),
-        removed=tuple(_tensor(a[row]) for row, other, name in partners if other is None and _wanted(name, include)),
-        renamed=tuple(renamed),
+        pairs=tuple(sorted((in_a[name], in_b[into]) for name, into in pairs.items())),
+        added=tuple(row for name, row in in_b.items() if name not in taken and wanted(name)),
+        removed=tuple(row for name, row in in_a.items() if name not in names.partner and wanted(name)),
+        renamed=tuple(each for each in names.renames if each.a in pairs),
+        clashes=tuple(each for each in names.clashes if any(map(wanted, (*each.a, *each.b)))),
+        notes=names.notes,
     )
 
 
 def shape_changes(a: TensorColumns, b: TensorColumns, pairing: Pairing) -> tuple[ShapeChange, ...]:
     """Pairs of two shapes."""
     return tuple(
-        ShapeChange(name=a.names[row], a=a.shapes[a.shape_ids[row]], b=b.shapes[b.shape_ids[other]])
+        ShapeChange(
+            name=a.names[row],
+            a=a.shapes[a.shape_ids[row]],
+            b=b.shapes[b.shape_ids[other]],
+            dtype=a.dtypes[a.dtype_ids[row]],
+        )
         for row, other in pairing.pairs
         if a.shapes[a.shape_ids[row]] != b.shapes[b.shape_ids[other]]
     )
@@ -56,7 +65,12 @@ def shape_changes(a: TensorColumns, b: TensorColumns, pairing: Pairing) -> tuple
 def dtype_changes(a: TensorColumns, b: TensorColumns, pairing: Pairing) -> tuple[DtypeChange, ...]:
     """Pairs of two element types."""
     return tuple(
-        DtypeChange(name=a.names[row], a=a.dtypes[a.dtype_ids[row]], b=b.dtypes[b.dtype_ids[other]])
+        DtypeChange(
+            name=a.names[row],
+            a=a.dtypes[a.dtype_ids[row]],
+            b=b.dtypes[b.dtype_ids[other]],
+            shape=a.shapes[a.shape_ids[row]],
+        )
         for row, other in pairing.pairs
         if a.dtypes[a.dtype_ids[row]] != b.dtypes[b.dtype_ids[other]]
     )
@@ -66,9 +80,16 @@ def _rows(columns: TensorColumns) -> dict[str, int]:
     return {name: row for row, name in enumerate(columns.names)}
 
 
-def _wanted(name: str, include: Sequence[str]) -> bool:
-    return not include or any(fnmatchcase(name, pattern) for pattern in include)
+class _Wanted:
+    """Whether a name matches one of the patterns; without patterns every name does."""
+
+    def __init__(self, include: Sequence[str]) -> None:
+        self.include = include
+
+    def __call__(self, name: str) -> bool:
+        return not self.include or any(fnmatchcase(name, pattern) for pattern in self.include)
 
 
-def _tensor(info: TensorInfo) -> Tensor:
+def tensor(info: TensorInfo) -> Tensor:
+    """A tensor that one side alone has."""
     return Tensor(name=info.name, dtype=info.dtype, shape=info.shape)

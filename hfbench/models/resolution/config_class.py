@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hfbench.models.problem import listed, quoted
-from hfbench.models.resolution.remote_code import CodeEntry, entry_named, model_entry, read_auto_map
+from hfbench.models.resolution.remote_code import PROCESSOR_ENTRIES, CodeEntry, entry_named, model_entry, read_auto_map
 from hfbench.models.resolution.subject import Subject
-from hfbench.models.resolution.trace import Fate, Stage, State, Trace, joined, shown
+from hfbench.models.resolution.trace import Fate, Stage, State, Trace, by_runtime, joined, shown
 from hfbench.models.runtimes import TITLES, Names
 from hfbench.text import nearest
 
@@ -24,10 +24,10 @@ def choose_config_class(subject: Subject, trace: Trace, *, mistral: bool) -> Non
             _take_mistral(trace.fates["vllm"])
             trace.step("model type", "params.json", "Mistral's own names", "vLLM maps them to a configuration")
         return
-    entries = read_auto_map(config.get("auto_map"), subject.by_name, subject.folder)
+    entries = read_auto_map(config.get("auto_map"), subject.modules)
     remote = entry_named(entries, "AutoConfig")
     transformers, vllm = trace.fates["transformers"], trace.fates["vllm"]
-    transformers_type = _type_in_transformers(config)
+    transformers_type = type_in_transformers(config)
     vllm_type = _type_in_vllm(config, vllm.names)
     transformers.config_class = _class_of(transformers_type, transformers.names.config_classes)
     in_registry = _class_of(vllm_type, vllm.names.config_classes)
@@ -52,14 +52,14 @@ def tokenizer_entry(subject: Subject) -> CodeEntry | None:
     """The tokenizer's entry of an auto_map, whose older form is the bare pair of slow and fast class."""
     auto_map = subject.tokenizer_config.get("auto_map")
     auto_map = {"AutoTokenizer": auto_map} if isinstance(auto_map, list) else auto_map
-    return entry_named(read_auto_map(auto_map, subject.by_name, subject.folder), "AutoTokenizer")
+    return entry_named(read_auto_map(auto_map, subject.modules), "AutoTokenizer")
 
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _type_in_transformers(config: Mapping[str, Any]) -> str | None:
+def type_in_transformers(config: Mapping[str, Any]) -> str | None:
     """transformers reads `mistral` with layer_types as Ministral."""
     model_type = _text(config.get("model_type"))
     return MINISTRAL if model_type == MISTRAL and "layer_types" in config else model_type
@@ -87,15 +87,22 @@ def _take_mistral(fate: Fate) -> None:
 
 def _tell_type(config: Mapping[str, Any], model_type: str | None, remote: CodeEntry | None, trace: Trace) -> None:
     fates = [trace.fates["transformers"], trace.fates["vllm"]]
-    found = _stated(config)
+    found = shown(config["model_type"]) if "model_type" in config else "none told"
     if model_type == MINISTRAL and config.get("model_type") == MISTRAL:
         found += ", and layer_types: transformers reads it as 'ministral'"
-    leads = [f"{TITLES[fate.names.runtime]}: {fate.config_class or 'no class of its own'}" for fate in fates]
+    classes = {TITLES[fate.names.runtime]: fate.config_class or "no class of its own" for fate in fates}
+    leads = [by_runtime(classes)]
     known = [fate.config_class is not None for fate in fates]
     if not any(known) and remote is None:
         leads.append(_suggestion(config, trace.fates["transformers"].names))
     state: State = "ok" if all(known) else "warning" if any(known) or remote else "error"
-    trace.step("model type", "config.json: model_type", found, "; ".join(filter(None, leads)), state)
+    trace.step(
+        "model type",
+        "config.json: model_type, in the lists of each runtime",
+        found,
+        "; ".join(filter(None, leads)),
+        state,
+    )
 
 
 def _stated(config: Mapping[str, Any]) -> str:
@@ -146,7 +153,9 @@ def _tell_code(subject: Subject, entries: list[CodeEntry], remote: CodeEntry | N
     fates = [trace.fates["transformers"], trace.fates["vllm"]]
     tokenizer = tokenizer_entry(subject)
     wanted = [each for each in (remote, model_entry(entries), tokenizer) if each]
-    looked = "config.json and tokenizer_config.json: auto_map"
+    beside = read_auto_map(subject.processor_config.get("auto_map"), subject.modules)
+    wanted += [each for each in (*entries, *beside) if each.entry in PROCESSOR_ENTRIES]
+    looked = "auto_map of config.json, tokenizer_config.json and the processor's files"
     if not wanted:
         odd = next((each for each in entries if each.fault), None)
         found = f"{odd.entry}: {odd.fault}" if odd else "no auto_map"

@@ -48,7 +48,8 @@ def validate_fields(subject: Subject, trace: Trace, *, mistral: bool) -> None:
         trace.step("fields", looked, "nothing that is refused")
 
 
-def _faults(section: Mapping[str, Any], model_type: str, names: Names) -> Iterator[str]:
+def type_faults(section: Mapping[str, Any], model_type: str, names: Names) -> Iterator[str]:
+    """What a configuration class of transformers says against the types of common fields, one sentence a field."""
     for name, types in names.fields.items():
         if name in section and not _fits(section[name], types):
             wanted = joined(["null" if each == "None" else each for each in types], "or")
@@ -57,8 +58,12 @@ def _faults(section: Mapping[str, Any], model_type: str, names: Names) -> Iterat
         for name, allowed in names.null_allowed.items():
             if name in section and section[name] is None and model_type not in allowed:
                 yield f"{name} is null"
+
+
+def _faults(section: Mapping[str, Any], model_type: str, names: Names) -> Iterator[str]:
+    yield from type_faults(section, model_type, names)
     yield from _bad_heads(section, model_type, names)
-    yield from _bad_layer_types(section, model_type, names)
+    yield from layer_type_faults(section, model_type, names)
 
 
 def _fits(value: object, types: tuple[str, ...]) -> bool:
@@ -81,17 +86,18 @@ def _bad_heads(section: Mapping[str, Any], model_type: str, names: Names) -> Ite
     if model_type not in names.whole_heads or type(hidden) is not int or type(heads) is not int:
         return
     if heads == 0 or hidden % heads:
-        yield f"hidden_size {hidden} is not a multiple of the {heads} attention heads"
+        yield f"hidden_size {shown(hidden)} is not a multiple of the {shown(heads)} attention heads"
 
 
-def _bad_layer_types(section: Mapping[str, Any], model_type: str, names: Names) -> Iterator[str]:
+def layer_type_faults(section: Mapping[str, Any], model_type: str, names: Names) -> Iterator[str]:
+    """What is wrong with the kinds of layers that a configuration lists."""
     layers, count = section.get(LAYER_TYPES), section.get("num_hidden_layers")
     if not isinstance(layers, list) or model_type not in names.rope:
         return
     if unknown := [each for each in layers if not isinstance(each, str) or each not in names.layer_types]:
         yield f"{LAYER_TYPES} holds {shown(unknown[0])}, which transformers does not know"
     elif type(count) is int and count != len(layers):
-        yield f"num_hidden_layers is {count}, {LAYER_TYPES} lists {len(layers)}"
+        yield f"num_hidden_layers is {shown(count)}, {LAYER_TYPES} lists {len(layers)}"
 
 
 def _bad_parts(config: Mapping[str, Any]) -> Iterator[str]:

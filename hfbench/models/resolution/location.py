@@ -36,6 +36,7 @@ class Found:
     absent: frozenset[str] = frozenset()
     """Files that the cache knows the repository does not have."""
     fault: str = ""
+    remedy: str = ""
 
 
 def offline_by_environment() -> str:
@@ -51,14 +52,15 @@ def locate(text: str, trace: Trace, *, cache_dir: Path | None, offline: bool) ->
     try:
         location = resolve(given, cache_dir=cache_dir)
     except HfbenchError as error:
-        found = replace(found, fault=str(error))
+        found = replace(found, fault=str(error), remedy=error.remedy)
         location = None
     local = location is not None and location.source == "local"
     cache = cache_dir or cache_folder()
     _tell_local(given, location, found.fault, cache, trace)
     if local or _exists(given):
-        trace.step("cache", str(cache), "not asked", "a path that exists wins over the cache and the Hub", "skipped")
-        trace.step("hub", "", "not asked", "a path that exists wins; no runtime falls back to the Hub", "skipped")
+        why = "a path that exists wins; no runtime falls back to the Hub"
+        trace.step("cache", str(cache), "not asked", why, "skipped")
+        trace.step("hub", _endpoint(), "not asked", why, "skipped")
         return replace(found, location=location)
     repo, _, revision = given.partition("@")
     absent = _tell_cache(repo, revision or DEFAULT_REVISION, location, cache, found, trace)
@@ -80,15 +82,16 @@ def _tell_local(given: str, location: Location | None, fault: str, cache: Path, 
         kind = "a file" if os.path.isfile(os.path.expanduser(given)) else "a folder that cannot be used"
         trace.step("local path", where, kind, fault, "error")
         return
-    shadowed = ""
+    shadowed, cached = "", False
     if REPOSITORY.fullmatch(given):
         cached = os.path.isdir(cache / cached_name(given))
         shadowed = f"; it shadows the Hub repository {quoted(given)}" + (", which is in the cache" if cached else "")
-        trace.note(f"the local folder {quoted(given)} shadows the Hub repository of the same name")
+        if cached:
+            trace.note(f"the local folder {quoted(given)} shadows the Hub repository of the same name")
     why = f"every runtime takes a path that exists as it is{shadowed}"
     if given == DEMO:
         why += "; it stands in the way of the demo model"
-    trace.step("local path", where, "a folder", why, "warning" if shadowed else "ok")
+    trace.step("local path", where, "a folder", why, "warning" if cached else "ok")
 
 
 def _tell_cache(
@@ -97,13 +100,15 @@ def _tell_cache(
     folder = cache / cached_name(repo)
     where = str(folder)
     if "/" in cached_name(repo) or not os.path.isdir(folder):
-        trace.step("cache", where, "the repository is not in the cache", found.fault, "error")
+        trace.step("cache", where, "the repository is not in the cache", found.remedy, "error")
         return frozenset()
     if location is None or location.commit is None:
-        trace.step("cache", where, _revisions(folder, revision), found.fault, "error")
+        known = cached_revisions(folder)
+        why = f"write {repo}@REVISION" if known else found.remedy
+        trace.step("cache", where, _revisions(folder, revision, known), why, "error")
         return frozenset()
     ref = folder / "refs" / revision
-    by = f"refs/{revision} says {location.commit[:12]}" if ref.is_file() else f"{revision} is a commit itself"
+    by = f"refs/{revision} says {location.commit[:12]}" if os.path.isfile(ref) else f"{revision} is a commit itself"
     absent = _known_absent(folder, location.commit)
     told = f"{by}; snapshots/{location.commit[:12]} is there"
     if absent:
@@ -113,9 +118,8 @@ def _tell_cache(
     return absent
 
 
-def _revisions(folder: Path, revision: str) -> str:
-    known = cached_revisions(folder)
-    commits = [name for name in known if not (folder / "refs" / name).exists()]
+def _revisions(folder: Path, revision: str, known: list[str]) -> str:
+    commits = [name for name in known if not os.path.exists(folder / "refs" / name)]
     if not known:
         return f"no ref {quoted(revision)} and no snapshot"
     told = f"no ref {quoted(revision)}; cached are {listed(known)}"
@@ -139,7 +143,7 @@ def _known_absent(folder: Path, commit: str) -> frozenset[str]:
 
 
 def _tell_hub(location: Location | None, offline: bool, by: str, trace: Trace) -> None:
-    where = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    where = _endpoint()
     if offline:
         why = "what is not in the cache counts as absent, and runtimes say 'invalid repository' in place of 'offline'"
         trace.step("hub", where, f"not asked: {by} forbids the network", why, "skipped" if location else "note")
@@ -148,6 +152,13 @@ def _tell_hub(location: Location | None, offline: bool, by: str, trace: Trace) -
         trace.step("hub", where, "not asked", why, "skipped")
     else:
         trace.step("hub", where, "not asked", "hfbench fetches nothing unless told to: use hf download", "note")
+
+
+def _endpoint() -> str:
+    """The Hub that is meant, without a name and a password that its address may hold."""
+    given = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    scheme, mark, rest = given.rpartition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}"
 
 
 def _exists(given: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from hfbench.models.problem import listed, quoted
 from hfbench.models.resolution.remote_code import model_entry, read_auto_map
 from hfbench.models.resolution.subject import Subject
-from hfbench.models.resolution.trace import Stage, State, Trace
+from hfbench.models.resolution.trace import Stage, State, Trace, by_runtime
 from hfbench.models.runtimes import TITLES, Names
 
 SUFFIXES = (
@@ -29,6 +29,9 @@ SUFFIXES = (
     "Model",
 )
 """Endings by which vLLM finds the generating class beneath a converted one, in its order."""
+
+MOST_NAMED = 100
+"""Architectures of one configuration that are looked at; real ones name one or two."""
 
 CONVERTED = SUFFIXES[SUFFIXES.index("ForTextEncoding") :]
 
@@ -55,21 +58,21 @@ def choose_model_class(subject: Subject, trace: Trace, *, mistral: bool) -> None
         trace.note("architectures is missing" + (f": {why[0]}" if base else ""), "transformers", "vllm")
     trace.fates["transformers"].model_class = _in_transformers(named, model_type or "", transformers, trace)
     names = named or ([base] if base else [])
-    remote = model_entry(read_auto_map(config.get("auto_map"), subject.by_name, subject.folder)) is not None
+    remote = model_entry(read_auto_map(config.get("auto_map"), subject.modules)) is not None
     _choose_in_vllm([_of_mistral(subject.params or {})] if mistral else names, remote, vllm, transformers, trace)
     _choose_in_others(names, trace)
-    classes = [f"{TITLES[runtime]}: {fate.model_class or 'none'}" for runtime, fate in trace.fates.items()]
+    classes = by_runtime({TITLES[runtime]: fate.model_class or "none" for runtime, fate in trace.fates.items()})
     if state == "ok" and not all(fate.model_class for fate in trace.fates.values()):
         state = "note" if trace.fates["transformers"].model_class or vllm.architectures.get(names[0]) else "warning"
-    found = f"architectures is {listed(named)}" if named else "no architectures"
-    trace.step("architectures", "config.json: architectures", found, "; ".join([*why, *classes]), state)
+    looked = "config.json: architectures, in the lists of each runtime"
+    trace.step("architectures", looked, listed(named) or "none told", "; ".join([*why, classes]), state)
 
 
 def _named(config: Mapping[str, Any]) -> list[str]:
     value = config.get("architectures")
     if isinstance(value, str):
         return [value]
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [each for each in value[:MOST_NAMED] if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def _in_transformers(named: list[str], model_type: str, names: Names, trace: Trace) -> str | None:

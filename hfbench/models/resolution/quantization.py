@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hfbench.models.json_text import JsonError, read_object
+from hfbench.models.json_text import JsonError, cut_depth, read_object
 from hfbench.models.resolution.subject import Subject
 from hfbench.models.resolution.trace import Stage, State, Trace, shown
 from hfbench.models.runtimes import Runtime, rules
@@ -44,7 +44,7 @@ def read_quantization(subject: Subject, trace: Trace) -> None:
         return
     whys = [why for runtime in ("transformers", "vllm") if (why := _judged(found, runtime, trace))]
     state: State = "warning" if whys else "ok"
-    why = "; ".join(whys) or f"vLLM loads it as {found.method}"
+    why = "; ".join(whys) or f"vLLM loads it as {shown(found.method)[1:-1]}"
     trace.step("quantization", looked, told, why, state, source=found.source, method=found.method)
 
 
@@ -65,9 +65,11 @@ def _from_side_file(subject: Subject) -> Quantization | None:
     if SIDE_FILE not in subject.by_name:
         return None
     try:
-        return _read(SIDE_FILE, read_object(subject.folder / SIDE_FILE, subject.folder).value)
+        given = read_object(subject.folder / SIDE_FILE, subject.folder).value
     except JsonError as error:
         return Quantization(SIDE_FILE, {}, None, str(error.problem(where=SIDE_FILE)))
+    cut_depth(given)
+    return _read(SIDE_FILE, given)
 
 
 def _read(source: str, given: Mapping[str, Any]) -> Quantization:
@@ -75,8 +77,8 @@ def _read(source: str, given: Mapping[str, Any]) -> Quantization:
     producer, nested = given.get("producer"), given.get("quantization")
     by_modelopt = isinstance(producer, dict) and producer.get("name") == "modelopt"
     if by_modelopt and isinstance(nested, dict) and nested.get("quant_algo") is not None:
-        algorithm = str(nested["quant_algo"]).upper()
-        method = rules("quantization")["modelopt"].get(algorithm)
+        algorithm = nested["quant_algo"]
+        method = rules("quantization")["modelopt"].get(algorithm.upper()) if isinstance(algorithm, str) else None
         fault = "" if method else f"ModelOpt's algorithm {shown(nested['quant_algo'])} is not known to vLLM"
         return Quantization(source, given, method, fault)
     method = given.get("quant_method")
@@ -92,7 +94,7 @@ def _scheme(found: Quantization) -> str:
     given = found.given
     nested = given.get("quantization")
     inner: Mapping[str, Any] = nested if isinstance(nested, dict) else {}
-    words = [found.method or "no method named"]
+    words = [shown(found.method)[1:-1] if found.method else "no method named"]
     for key in (
         "quant_algo",
         "fmt",
@@ -128,9 +130,9 @@ def _judged(found: Quantization, runtime: Runtime, trace: Trace) -> str:
     if found.method in rules("quantization")["methods"][runtime]:
         return ""
     if runtime == "transformers":
-        why = f"{title} does not know the method {found.method!r}: it logs that and loads without quantization"
+        why = f"{title} does not know the method {shown(found.method)}: it logs that and loads without quantization"
         trace.note(why, runtime)
         return why
-    why = f"{title} does not know the quantization method {found.method!r}"
+    why = f"{title} does not know the quantization method {shown(found.method)}"
     trace.block(Stage.MODEL, why, runtime)
     return why

@@ -63,6 +63,9 @@ def trace_model(
             config_only = subject.config_only
         except HfbenchError as error:
             trace.block(Stage.CONFIGURATION, str(error))
+        except OSError as error:  # the folder went away, or may be listed and not entered
+            where = error.filename or found.location.folder
+            trace.block(Stage.CONFIGURATION, f"{where}: cannot be read ({error.strerror})")
     return Resolution(
         model=found.location.name if found.location else reference.strip(),
         location=found.location,

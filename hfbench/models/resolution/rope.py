@@ -53,7 +53,8 @@ def _tell(
     second = read_in_vllm(section, first)
     details = {"before": before, "after": {"transformers": first.parameters, "vllm": second.parameters}}
     looked = f"config.json: {prefix or 'the root'}".rstrip(".")
-    found = f"{_spelled(before) or 'nothing'} -> {_after(second)}"
+    as_it_stands = before == {"rope_parameters": second.parameters}
+    found = _after(second) if as_it_stands else f"{_spelled(before) or 'nothing'} -> {_after(second)}"
     own = bool(defaults and defaults["own"]) and model_type not in rules("rope")["families"]
     if own or defaults is None:
         # What is shown is a likely reading, so nothing is refused for it.
@@ -112,7 +113,7 @@ def _same(first: Reading, second: Reading) -> str:
 
 
 def _after(reading: Reading) -> str:
-    return ", ".join(_spelled(each) for each in layers_of(reading.parameters or {})) or "nothing"
+    return _spelled(reading.parameters or {}) or "nothing"
 
 
 def _spelled(parameters: Mapping[str, Any], most: int = 8, depth: int = 1) -> str:

@@ -23,6 +23,9 @@ KEYS = (
     "original_max_position_embeddings",
     "rope_local_base_freq",
 )
+LARGEST = 2**1000
+"""Integers beyond it are no numbers for torch, nor for the arithmetic here."""
+
 LABELS = frozenset({"full_attention", "sliding_attention", "chunked_attention", "main", "compress"})
 
 
@@ -146,8 +149,8 @@ def _judge(reading: Reading, section: Mapping[str, Any], types: list[str]) -> No
             reading.later_faults.append(f"rope_theta is {shown(parameters['rope_theta'])}, it must be above 0")
         head = section.get("head_dim")
         partial = parameters.get("partial_rotary_factor", 1.0)
-        if type(head) is int and head > 4 and head % 2 and _number(partial) and int(head * partial) == head:
-            reading.faults.append(f"head_dim is {head}; RoPE needs an even number")
+        if type(head) is int and 4 < head < 2**31 and head % 2 and _number(partial) and int(head * partial) == head:
+            reading.faults.append(f"head_dim is {shown(head)}; RoPE needs an even number")
 
 
 def _tell_ignored(
@@ -179,4 +182,6 @@ def _first(section: Mapping[str, Any], names: list[str], otherwise: Any) -> Any:
 
 
 def _number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) < LARGEST
+    return isinstance(value, float) and math.isfinite(value)

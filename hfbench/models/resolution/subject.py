@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,10 +14,14 @@ from typing import Any
 from hfbench.models.checkpoint import Checkpoint, open_checkpoint
 from hfbench.models.config import CONFIG, MISTRAL_CONFIG, TEXT_PARTS
 from hfbench.models.files import ModelFile, list_files
-from hfbench.models.json_text import JsonError, read_object
+from hfbench.models.json_text import JsonError, cut_depth, read_object
 from hfbench.models.reference import Location
+from hfbench.models.resolution.remote_code import Modules
 
 CONSOLIDATED = "consolidated*.safetensors"
+READ = (CONFIG, MISTRAL_CONFIG, "tokenizer_config.json", "preprocessor_config.json", "processor_config.json")
+"""The configurations that the steps look into."""
+
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9_][\w.-]{0,95}")
 """`organisation/name`, as the Hub spells a repository."""
 
@@ -31,6 +36,8 @@ class Subject:
     config: Mapping[str, Any] | None
     params: Mapping[str, Any] | None
     tokenizer_config: Mapping[str, Any]
+    processor_config: Mapping[str, Any] = field(default_factory=dict)
+    """preprocessor_config.json and processor_config.json in one: only their auto_map is of interest."""
     faults: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -47,6 +54,11 @@ class Subject:
     def by_name(self) -> dict[str, ModelFile]:
         """Entries by their name relative to the folder."""
         return {each.name: each for each in self.files}
+
+    @cached_property
+    def modules(self) -> Modules:
+        """The Python files of the folder, for whoever asks what would run."""
+        return Modules(self.by_name, self.folder)
 
     @cached_property
     def checkpoint(self) -> Checkpoint:
@@ -87,7 +99,7 @@ class Subject:
 def read_subject(location: Location, *, offline: bool) -> Subject:
     """Read a folder. Never raises for what its files hold; HfbenchError when it cannot be listed."""
     files = tuple(list_files(location.folder))
-    faults: dict[str, str] = {}
+    faults = {each.name: f"{each.name}: {each.problem}" for each in files if each.name in READ and each.problem}
     return Subject(
         location=location,
         offline=offline,
@@ -95,19 +107,25 @@ def read_subject(location: Location, *, offline: bool) -> Subject:
         config=_object(location.folder, CONFIG, faults),
         params=_object(location.folder, MISTRAL_CONFIG, faults),
         tokenizer_config=_object(location.folder, "tokenizer_config.json", faults) or {},
+        processor_config={
+            **(_object(location.folder, "preprocessor_config.json", faults) or {}),
+            **(_object(location.folder, "processor_config.json", faults) or {}),
+        },
         faults=faults,
     )
 
 
 def _object(folder: Path, name: str, faults: dict[str, str]) -> dict[str, Any] | None:
     path = folder / name
-    if not (path.is_symlink() or path.exists()):
-        return None
-    if path.is_dir():
+    if not os.path.lexists(path):
+        return None  # or in a folder that may be listed and not entered: the listing says so
+    if os.path.isdir(path):
         faults[name] = f"{name} is a folder, which counts as absent"
         return None
     try:
-        return read_object(path, folder).value
+        value = read_object(path, folder).value
     except JsonError as error:
         faults[name] = str(error.problem(where=name))
         return None
+    cut_depth(value)
+    return value

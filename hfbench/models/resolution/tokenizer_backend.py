@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from hfbench.models.problem import quoted
 from hfbench.models.resolution.config_class import tokenizer_entry
 from hfbench.models.resolution.subject import Subject
-from hfbench.models.resolution.trace import Stage, State, Trace
+from hfbench.models.resolution.trace import Stage, State, Trace, by_runtime
 from hfbench.models.runtimes import Names
 
 REMOTE = "remote code"
@@ -36,13 +36,12 @@ def choose_tokenizer(subject: Subject, trace: Trace) -> None:
         trace.note("the folder holds no tokenizer")
         return
     chosen, why = _class_in_transformers(subject, model_type, transformers)
-    told = [f"transformers: {chosen}"]
+    in_vllm = chosen
     if mode == "mistral":
-        told.append("vLLM: Mistral's own tokenizer")
+        in_vllm = "Mistral's own tokenizer"
     elif model_type in vllm.wrong_tokenizers:
-        told.append(f"vLLM: {GENERIC}, because the published class of {model_type} is known to be wrong")
-    else:
-        told.append("vLLM: the one transformers chooses")
+        in_vllm = f"{GENERIC}, because the published class of {model_type} is known to be wrong"
+    told = by_runtime({"transformers": chosen, "vLLM": in_vllm})
     state: State = "ok"
     if "tokenizer.json" not in subject.by_name and mode != "mistral" and files:
         why = "; ".join(filter(None, [why, "there is no tokenizer.json: a slow or converted tokenizer is used"]))
@@ -52,7 +51,7 @@ def choose_tokenizer(subject: Subject, trace: Trace) -> None:
         trace.note("AutoTokenizer needs trust_remote_code, the model does not", "transformers")
         if mode != "mistral" and model_type not in vllm.wrong_tokenizers:
             trace.block(Stage.MODEL, f"{vllm.title} needs --trust-remote-code for the tokenizer, {chosen}", "vllm")
-    trace.step("tokenizer", looked, "; ".join(told), why, state)
+    trace.step("tokenizer", looked, told, why, state)
 
 
 def _mode_in_vllm(subject: Subject) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import islice
 from typing import Any, Literal
 
 from hfbench.models.problem import quoted
@@ -14,6 +15,15 @@ from hfbench.text import printable
 State = Literal["ok", "note", "warning", "error", "skipped"]
 
 MOST_NOTES = 40
+
+MOST_ITEMS = 200
+LONGEST_VALUE = 2_000
+"""Items of a list or an object, and characters of a text, that are kept of one value out of a configuration."""
+
+LONGEST_SENTENCE = 4_000
+
+LONGEST_NUMBER = 40
+"""Digits of a number in a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +78,9 @@ class Trace:
         self.steps.append(
             Step(
                 step=step,
-                looked_at=printable(looked_at),
-                found=printable(found),
-                why=printable(why),
+                looked_at=_sentence(looked_at),
+                found=_sentence(found),
+                why=_sentence(why),
                 state=state,
                 details={key: plain(value) for key, value in details.items()},
             )
@@ -79,22 +89,22 @@ class Trace:
     def block(self, stage: Stage, reason: str, *runtimes: Runtime) -> None:
         """Note what keeps these runtimes, or all, from loading the model."""
         for runtime in runtimes or RUNTIMES:
-            self.fates[runtime].blockers.append((stage, printable(reason)))
+            self.fates[runtime].blockers.append((stage, _sentence(reason)))
 
     def note(self, sentence: str, *runtimes: Runtime) -> None:
         """Note what does not stop these runtimes, or all, and is worth knowing."""
         for runtime in runtimes or RUNTIMES:
             notes = self.fates[runtime].notes
             if len(notes) < MOST_NOTES:
-                notes.append(printable(sentence))
+                notes.append(_sentence(sentence))
 
 
-def shown(value: object, most: int = 120) -> str:
+def shown(value: object) -> str:
     """A value out of a configuration in JSON's spelling, short enough for a sentence."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, (int, float)):
-        return str(value) if abs(value) < 10**most else "a very large number"
+        return str(value) if abs(value) < 10**LONGEST_NUMBER else "a very large number"
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, dict):
@@ -103,14 +113,31 @@ def shown(value: object, most: int = 120) -> str:
 
 
 def plain(value: Any, depth: int = 4) -> Any:
-    """A value as data for JSON, cut off where it is nested deeper than any real configuration."""
+    """A value as data for JSON, cut off where it is deeper, longer or wider than in any real configuration."""
     if isinstance(value, Mapping):
-        return {str(key): plain(item, depth - 1) for key, item in value.items()} if depth else "an object"
+        kept = islice(value.items(), MOST_ITEMS)
+        return {plain(str(key)): plain(item, depth - 1) for key, item in kept} if depth else "an object"
     if isinstance(value, (list, tuple)):
-        return [plain(item, depth - 1) for item in value] if depth else "a list"
-    return value
+        return [plain(item, depth - 1) for item in value[:MOST_ITEMS]] if depth else "a list"
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}..."
+    return shown(value) if isinstance(value, int) and abs(value) >= 2**64 else value
+
+
+def by_runtime(told: Mapping[str, str]) -> str:
+    """What is said of each runtime, told once where it is the same: `transformers and vLLM: LlamaConfig`."""
+    alike: dict[str, list[str]] = {}
+    for title, text in told.items():
+        alike.setdefault(text, []).append(title)
+    if len(alike) == 1 and len(told) == len(RUNTIMES):
+        return f"all four runtimes: {next(iter(alike))}"
+    return "; ".join(f"{joined(titles)}: {text}" for text, titles in alike.items())
 
 
 def joined(words: list[str], last: str = "and") -> str:
     """`a, b and c`."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else ""
+
+
+def _sentence(text: str) -> str:
+    return printable(text if len(text) <= LONGEST_SENTENCE else f"{text[:LONGEST_SENTENCE]}...")

@@ -25,6 +25,10 @@ class Verdict:
     version: str
     judged: str
     installed: bool
+    unread: str = ""
+    """The version that is installed, when its names could not be read and others were taken."""
+    warning: str = ""
+    """What is wrong though the model loads: it would not be built, or loading it is dangerous."""
 
     def told(self) -> dict[str, Any]:
         """As data for JSON, where `class` is the class of the configuration."""
@@ -39,7 +43,12 @@ class Verdict:
             "version": self.version,
             "judged": self.judged,
             "installed": self.installed,
+            "unread": self.unread,
+            "warning": self.warning,
         }
+
+
+CONFIGURATION_ALONE = "; there are no weights, so the configuration alone is judged"
 
 
 def verdicts(trace: Trace, *, config_only: bool) -> Mapping[Runtime, Verdict]:
@@ -63,7 +72,15 @@ def _verdict(runtime: Runtime, fate: Fate, config_only: bool) -> Verdict:
         version=fate.names.version,
         judged="configuration" if config_only else "weights",
         installed=fate.names.installed,
+        unread=fate.names.unread,
+        warning=_warning(fate, later) if not why_not else "",
     )
+
+
+def _warning(fate: Fate, later: str) -> str:
+    if fate.alarm:
+        return f"security: {fate.alarm}"
+    return f"the model would not load: {later}" if later else ""
 
 
 def _why_it_loads(runtime: Runtime, fate: Fate, config_only: bool, later: str) -> str:
@@ -72,11 +89,10 @@ def _why_it_loads(runtime: Runtime, fate: Fate, config_only: bool, later: str) -
     elif runtime == "tensorrt_llm":
         how = f"its PyTorch backend has {fate.model_class}"
     else:
-        how = f"the configuration becomes {fate.config_class}"
-        how += f", the model {fate.model_class}" if fate.model_class and not later else ""
+        how = f"{fate.config_class}" if later or not fate.model_class else f"{fate.config_class}, {fate.model_class}"
     if later:
         return f"{how}, but the model would not load: {later}"
     if config_only:
-        return f"{how}; there are no weights, so the configuration alone is judged"
+        return f"{how}{CONFIGURATION_ALONE}"
     alarm = f"; security: {fate.alarm}" if fate.alarm else ""
     return f"{how}, from {counted(len(fate.files), 'file')}{alarm}"

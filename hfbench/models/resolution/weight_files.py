@@ -76,9 +76,8 @@ def in_others(subject: Subject) -> Selection:
     plain = [name for name in safetensors if "consolidated" not in name] or safetensors
     kept = tuple(plain or [name for name in roots if name.endswith(".bin") and name not in NOT_WEIGHTS])
     fault = "" if kept else "there is no *.safetensors and no *.bin at the root"
-    return Selection(
-        kept, "every *.safetensors at the root, consolidated ones last", fault or _unreadable(subject, kept)
-    )
+    why = "every *.safetensors at the root, consolidated ones last"
+    return Selection(kept, why, fault or _incomplete(subject) or _unreadable(subject, kept))
 
 
 def passed_over(subject: Subject, selection: Selection) -> list[str]:
@@ -108,8 +107,20 @@ def _indexed(subject: Subject, name: str, why: str, *, beyond: bool) -> Selectio
     alarm = f"{escapes[0].found}, and transformers follows it: do not load this model" if escapes else ""
     missing = [shard for shard in index.shards if shard not in subject.by_name]
     if missing:
-        return Selection(index.shards, why, f"{name} names {listed(missing)}, which is not there", alarm)
+        return Selection(index.shards, why, _not_there(name, missing), alarm)
     return Selection(index.shards, why, _unreadable(subject, index.shards), alarm)
+
+
+def _incomplete(subject: Subject) -> str:
+    """Files that the index names and that are not there: whoever does not read the index lacks their tensors too."""
+    index = subject.checkpoint.index
+    missing = [shard for shard in index.shards if shard not in subject.by_name] if index else []
+    return _not_there(SAFETENSORS_INDEX, missing) if missing else ""
+
+
+def _not_there(index: str, missing: list[str]) -> str:
+    verb, which = ("is", "it") if len(missing) == 1 else ("are", "them")
+    return f"{listed(missing)} {verb} not there, and {index} names {which}"
 
 
 def _read_index(subject: Subject, name: str) -> Index:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hfbench.models.problem import counted, listed
 from hfbench.models.resolution.subject import Subject
-from hfbench.models.resolution.trace import Stage, State, Trace
+from hfbench.models.resolution.trace import Stage, State, Trace, by_runtime
 from hfbench.models.resolution.weight_files import Selection, in_others, in_transformers, in_vllm, passed_over
 from hfbench.models.runtimes import Runtime
 
@@ -42,8 +42,8 @@ def choose_weight_files(subject: Subject, trace: Trace) -> None:
     elif set(pair[0].files) != set(pair[1].files):
         state = "warning"
     titles = ("transformers", "vLLM")
-    told = [f"{title}: {_summary(each)}" for title, each in zip(titles, pair, strict=True)]
-    whys = [f"{title}: {each.fault or each.why}" for title, each in zip(titles, pair, strict=True)]
+    told = by_runtime({title: _summary(each) for title, each in zip(titles, pair, strict=True)})
+    whys = [by_runtime({title: each.fault or each.why for title, each in zip(titles, pair, strict=True)})]
     if alarms := [each.alarm for each in pair if each.alarm]:
         whys.append(f"security: {alarms[0]}")
         state = "error"
@@ -51,9 +51,11 @@ def choose_weight_files(subject: Subject, trace: Trace) -> None:
     if adapters:
         whys.append(f"{listed(adapters)} is an adapter, not a model: vLLM takes it for weights")
         state = "error" if len(adapters) == len(pair[1].files) else "warning"
-    if ignored := [name for name in subject.weights if not any(name in each.files for each in pair)]:
+    read = {name for each in pair for name in each.files}
+    if ignored := [name for name in subject.weights if name not in read]:
         whys.append(f"neither reads {listed(ignored)}")
-    trace.step("weights", looked, "; ".join(told), "; ".join(whys), state)
+    files = {title: list(each.files) for title, each in zip(titles, pair, strict=True)}
+    trace.step("weights", looked, told, "; ".join(whys), state, files=files, ignored=ignored)
 
 
 def tell_head(subject: Subject, trace: Trace) -> None:
@@ -74,7 +76,14 @@ def tell_head(subject: Subject, trace: Trace) -> None:
         trace.step("output head", looked, found, why, "error")
         trace.note(why, "transformers")
     else:
-        trace.step("output head", looked, found, "the embedding serves as head" if tied else "")
+        why = (
+            "the embedding serves as head"
+            if tied
+            else ""
+            if stored or _complete(subject)
+            else "a missing file may hold it"
+        )
+        trace.step("output head", looked, found, why)
 
 
 def _complete(subject: Subject) -> bool:

@@ -21,12 +21,14 @@ from hfbench.widgets.painted import suit_scrollbar
 from hfbench.widgets.record_columns import Column
 from hfbench.widgets.record_rows import Record
 from hfbench.widgets.record_table import RecordTable
+from hfbench.widgets.see_through import SeeThrough
+from hfbench.widgets.unstyled_focus import UnstyledFocus
 
 LONGEST_VALUE = 1_000
 """Characters of one value in the details; the whole of it is what `y` copies."""
 
 
-class ModelTab(Vertical):
+class ModelTab(SeeThrough, Vertical):
     """One tab. It shows views and keeps nothing else of the model."""
 
     title: ClassVar[str]
@@ -36,6 +38,11 @@ class ModelTab(Vertical):
     """Whether `/` does something here."""
 
     DEFAULT_CSS = "ModelTab { height: 1fr; }"
+
+    @property
+    def at_rest(self) -> bool:
+        """False while the tab is still at work on what it shows."""
+        return True
 
     def show(self, view: ModelView) -> None:
         """Show what is known now."""
@@ -50,7 +57,7 @@ class ModelTab(Vertical):
         self.screen.set_focus(self.query_one(self.keys_to))
 
 
-class Reading(VerticalScroll, inherit_bindings=False):
+class Reading(SeeThrough, UnstyledFocus, VerticalScroll, inherit_bindings=False):
     """Text that scrolls up and down; left and right are left to the tabs."""
 
     DEFAULT_CSS = "Reading { scrollbar-size-vertical: 1; }"

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.events import Resize
+from textual.geometry import Size
 
 from hfbench.models.config import ModelConfig
 from hfbench.models.facts import BigTensor, DtypeShare, ModelSummary
-from hfbench.screens.model_tabs.base import ModelTab, Reading
+from hfbench.models.runtimes import Runtime
+from hfbench.screens.model_judge import Judgement
+from hfbench.screens.model_tabs.base import Reading
+from hfbench.screens.model_tabs.explanation import ExplainedTab, Explanation
+from hfbench.screens.model_tabs.finding_lines import sentences_of
 from hfbench.screens.model_tabs.findings import Findings
+from hfbench.screens.model_tabs.told import finding_facts, others_facts, verdict_facts
+from hfbench.screens.model_tabs.verdict_lines import title_of
 from hfbench.screens.model_view import ModelView
 from hfbench.screens.model_words import heads_text
 from hfbench.text import printable
@@ -21,27 +29,16 @@ from hfbench.widgets.cells import Span, clip_middle, width_of
 from hfbench.widgets.facts_lines import Fact
 from hfbench.widgets.facts_table import FactsTable
 from hfbench.widgets.glyphs import Glyphs, glyphs_of
-from hfbench.widgets.help import Help
 from hfbench.widgets.painted import Painted
 from hfbench.widgets.tensor_widths import shape_text
-
-WIDE = 110
-"""Columns from which findings stand beside the facts instead of below them."""
 
 MOST_DTYPES = 5
 MOST_BIGGEST = 5
 BAR = 8
 
 
-class OverviewText(Reading):
-    """The overview's text."""
-
-    help = Help(
-        "Overview",
-        "Parameters are counted from the headers of the weights, stored elements as they lie in the files.\n"
-        "Findings say what was found, where, and what to do. `b` lists the biggest tensors, `]` goes to the next tab,\n"
-        "`B` measures how fast the model generates, `R` reads it again, `y` copies its path.",
-    )
+class OverviewText(Reading, can_focus=False):
+    """The overview's text; the list in it takes the keys."""
 
 
 class Biggest(Painted):
@@ -62,44 +59,110 @@ class Biggest(Painted):
         return biggest_lines(self.tensors, width, self.glyphs)
 
 
-class Overview(ModelTab):
-    """What the model is."""
+class Overview(ExplainedTab):
+    """What the model is, which runtimes load it, and what is wrong with it."""
 
     title: ClassVar[str] = "Overview"
-    keys_to = OverviewText
-    filters: ClassVar[bool] = False
+    keys_to = Findings
 
     DEFAULT_CSS = """
     Overview {
         & #columns { height: auto; layout: vertical; }
         & #what, & #found { height: auto; }
-        & #what { margin-bottom: 1; }
+        & #what { margin-bottom: 0; }
         & Findings { margin-bottom: 1; }
+        &.-spaced #what { margin-bottom: 1; }
+        & #where { margin-bottom: 1; }
+        & #what Biggest { display: none; margin-top: 1; }
         &.-wide #columns { layout: horizontal; }
         &.-wide #what { width: 64; margin-right: 3; }
         &.-wide #found { width: 1fr; }
+        &.-wide #what Biggest { display: block; }
+        &.-wide #found Biggest { display: none; }
+        &.-open #columns { layout: vertical; }
+        &.-wide.-open #what Biggest { display: none; }
+        &.-wide.-open #found Biggest { display: block; }
+        &.-open #what { width: 1fr; margin: 0 0 1 0; }
     }
     """
 
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._view: ModelView | None = None
+        self._room: Size | None = None
+
     def compose(self) -> ComposeResult:
-        """Facts, findings, biggest tensors."""
-        with OverviewText(), Container(id="columns"):
+        """Facts, verdicts and findings, where it lies, the biggest tensors; and room for one finding."""
+        with OverviewText(id="list"), Container(id="columns"):
             with Vertical(id="what"):
                 yield FactsTable(id="facts")
+                yield Biggest()
             with Vertical(id="found"):
                 yield Findings()
+                yield FactsTable(id="where")
                 yield Biggest()
+        yield Explanation()
 
-    def on_resize(self, event: Resize) -> None:
-        """Beside each other where there is room."""
-        self.set_class(event.size.width >= WIDE, "-wide")
+    @property
+    def findings(self) -> Findings:
+        """The list of verdicts and findings."""
+        return self.query_one(Findings)
 
     def show(self, view: ModelView) -> None:
         """Show what is known; while headers arrive the sums grow."""
-        glyphs = glyphs_of(self.app)
-        self.query_one("#facts", FactsTable).show(list(facts_of(view, glyphs)))
-        self.query_one(Findings).show(view.problems, reading=view.reading and view.error is None)
-        self.query_one(Biggest).show(view.summary.biggest[:MOST_BIGGEST] if view.summary else ())
+        news = self._view is None or view.judgement is not self._view.judgement
+        self._view = view
+        facts, where, beside = (
+            list(facts_of(view, glyphs_of(self.app))),
+            list(where_facts(view)),
+            self.has_class("-wide"),
+        )
+        self.query_one("#facts", FactsTable).show([*facts, *where] if beside else facts)
+        below = self.query_one("#where", FactsTable)
+        below.display = bool(where) and not beside
+        below.show(() if beside else where)
+        spaced = self.findings.show(view, room=None if beside else self.size.height - len(facts) - 1)
+        self.set_class(spaced, "-spaced")
+        for place in self.query(Biggest):  # beside the list or below it, as there is room
+            place.show(view.summary.biggest[:MOST_BIGGEST] if view.summary else ())
+        if self.explains and news:
+            self._explain_current()
+
+    def copied(self) -> str:
+        """The explanation that is read, else the finding under the cursor."""
+        finding = self.findings.finding
+        return super().copied() or (" ".join(sentences_of(finding)).strip() if finding else "")
+
+    def on_resize(self, event: Resize) -> None:
+        """Facts beside the list where there is room; where the model lies comes last where there is little."""
+        super().on_resize(event)
+        room, self._room = self._room, event.size
+        if self._view is not None and room != event.size:  # a tab that comes to the front is told its size again
+            self.show(self._view)
+
+    @on(Findings.Chosen)
+    def _chosen(self) -> None:
+        self.close_explanation() if self.explains else self._explain_current()
+
+    @on(Findings.Moved)
+    def _moved(self) -> None:
+        if self.explains:
+            self._explain_current()
+
+    def _explain_current(self) -> None:
+        """The entry under the cursor: a finding, several of one kind, or a verdict."""
+        chosen, judgement = self.findings, self._view.judgement if self._view else Judgement()
+        if others := chosen.others:
+            self.explain(
+                f"{len(others):,} more of {others[0].id} {others[0].name}".rstrip(), list(others_facts(others))
+            )
+        elif finding := chosen.finding:
+            title = f"{finding.id} {finding.name}".strip() or "finding"
+            self.explain(title, list(finding_facts(finding, judgement.rules.get(finding.id))))
+        elif chosen.runtime and judgement.resolution:
+            runtime: Runtime = chosen.runtime  # type: ignore[assignment]
+            verdict = judgement.resolution.runtimes[runtime]
+            self.explain(title_of(runtime, verdict), list(verdict_facts(runtime, verdict, judgement.resolution.steps)))
 
 
 def facts_of(view: ModelView, glyphs: Glyphs) -> Iterator[Fact]:
@@ -112,13 +175,17 @@ def facts_of(view: ModelView, glyphs: Glyphs) -> Iterator[Fact]:
         yield from dtype_facts(view.shares, glyphs)
     elif view.reading:
         yield Fact("weights", "reading the headers", "muted")
-    if view.files is not None:
-        size = sum(file.bytes for file in view.files)
-        yield Fact("on disk", f"{show_bytes(size)} in {counted(len(view.files), 'file')}")
     if view.config is not None:
         yield from config_facts(view.config, glyphs)
     if view.summary is not None and view.summary.tokenizer.files:
         yield Fact("tokenizer", _tokenizer(view.summary))
+
+
+def where_facts(view: ModelView) -> Iterator[Fact]:
+    """Where the model lies and what it takes there."""
+    if view.files is not None:
+        size = sum(file.bytes for file in view.files)
+        yield Fact("on disk", f"{show_bytes(size)} in {counted(len(view.files), 'file')}")
     if view.location is not None:
         yield Fact("folder", str(view.location.folder), "muted")
         if view.location.commit:

@@ -1,94 +1,109 @@
-"""What the tokenizer files say."""
+"""The tokenizer: what its files say, what it makes of a text, and what the chat template makes of a conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
 
-from hfbench.models.facts import TokenizerFacts
-from hfbench.screens.model_tabs.base import RecordTab
-from hfbench.screens.model_view import SIGNS, ModelView
-from hfbench.widgets.facts_lines import Fact
-from hfbench.widgets.facts_table import FactsTable
-from hfbench.widgets.record_columns import Column
-from hfbench.widgets.record_rows import Record
+from hfbench.paths import expand
+from hfbench.screens.base import BenchScreen
+from hfbench.screens.model_tabs.base import ModelTab
+from hfbench.screens.model_tabs.tab_line import TabLine
+from hfbench.screens.model_tabs.tokenizer_chat import ChatPane
+from hfbench.screens.model_tabs.tokenizer_facts import FactsPane
+from hfbench.screens.model_tabs.tokenizer_text import TextPane
+from hfbench.screens.model_view import ModelView
+from hfbench.screens.token_desk import Desk
+from hfbench.widgets.record_table import RecordTable
 
-MOST_PROBLEMS = 3
-MOST_TEMPLATES = 4
 
-
-class TokenizerTab(RecordTab):
-    """Class, vocabulary and templates, and the tokens that have a role."""
+class TokenizerTab(ModelTab):
+    """Three views of one tokenizer: facts, a text, a conversation."""
 
     title: ClassVar[str] = "Tokenizer"
-    columns = (
-        Column("role", "Role"),
-        Column("id", "Id", align="right"),
-        Column("token", "Token", flexible=True, min=16, max=200),
-    )
-    empty = "no special tokens are named"
+    keys_to = RecordTable
 
-    DEFAULT_CSS = "TokenizerTab > FactsTable#tokenizer-facts { margin-bottom: 1; max-height: 12; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("i", "type", "type text", id="tokenizer.type"),
+        Binding("c", "view('Chat')", "chat", id="tokenizer.chat"),
+        Binding("f", "view('Facts')", "facts", id="tokenizer.facts"),
+    ]
+
+    DEFAULT_CSS = "TokenizerTab > TabLine { margin-bottom: 0; }"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._tokens: dict[str, str] = {}
+        self._facts, self._text, self._chat = FactsPane(), TextPane(), ChatPane()
+        self._panes: dict[str, ModelTab] = {pane.title: pane for pane in (self._facts, self._text, self._chat)}
+        self.front: ModelTab = self._facts
+        """The view that is seen."""
+        self._view: ModelView | None = None
+        self._desk: Desk | None = None
 
-    def above(self) -> ComposeResult:
-        """The facts."""
-        yield FactsTable(id="tokenizer-facts")
+    @property
+    def at_rest(self) -> bool:
+        """As the view in front."""
+        return self.front.at_rest
+
+    def compose(self) -> ComposeResult:
+        """The names of the views, and one of them."""
+        yield TabLine(list(self._panes), self.front.title, id="tokenizer-views")
+        for pane in self._panes.values():
+            pane.display = pane is self.front
+            yield pane
+
+    def on_unmount(self) -> None:
+        """Nobody looks any more."""
+        self._use(None)
 
     def show(self, view: ModelView) -> None:
-        """The facts come with the summary, when all is read."""
-        known = view.summary.tokenizer if view.summary else None
-        waits = [Fact("tokenizer", "is read after the weights", "muted")] if view.reading else []
-        self.query_one("#tokenizer-facts", FactsTable).show(list(tokenizer_facts(known)) if known else waits)
-        super().show(view)
-
-    def records(self, view: ModelView) -> Sequence[Record]:
-        """The special tokens."""
-        tokens = view.summary.tokenizer.special_tokens if view.summary else {}
-        self._tokens = {role: token.content for role, token in tokens.items()}
-        return [
-            Record(
-                role,
-                {"role": role, "id": "" if token.id is None else f"{token.id:,}", "token": token.content},
-                order={"id": token.id},
-            )
-            for role, token in tokens.items()
-        ]
-
-    def facts(self) -> Sequence[Fact]:
-        """The token as it is spelled, its characters one by one when they cannot be seen."""
-        role = self.current or ""
-        token = self._tokens.get(role, "")
-        return [Fact(role, token), Fact("code points", " ".join(f"U+{ord(each):04X}" for each in token[:32]))]
+        """A model that is read anew gets a tokenizer that is loaded anew."""
+        before, self._view = self._view, view
+        if before is None or view.location != before.location or view.columns is not before.columns:
+            cache = self._bench_cache()
+            self._use(Desk(view.location.folder, expand(cache) if cache else None) if view.location else None)
+        self.front.show(view)
 
     def copied(self) -> str:
-        """The token itself."""
-        return self._tokens.get(self.current or "", "")
+        """What the view in front has."""
+        return self.front.copied()
 
+    def take_focus(self) -> None:
+        """The view in front knows who wants the keys."""
+        self.front.take_focus()
 
-def tokenizer_facts(facts: TokenizerFacts) -> Iterator[Fact]:
-    """What the files say; faults first, they explain what is missing."""
-    for problem in facts.problems[:MOST_PROBLEMS]:
-        yield Fact(problem.where, problem.found, SIGNS[problem.severity])
-    if not facts.files:
-        yield Fact("tokenizer", "no tokenizer files in this folder", "muted")
-        return
-    yield Fact("class", facts.tokenizer_class or "not named")
-    if facts.model:
-        yield Fact("algorithm", facts.model)
-    if facts.vocab_size is not None:
-        highest = f", highest id {facts.highest_id:,}" if facts.highest_id is not None else ""
-        yield Fact("vocabulary", f"{facts.vocab_size:,} tokens, {facts.added_tokens:,} of them added{highest}")
-    longest = f"{facts.model_max_length:,} tokens" if facts.model_max_length is not None else "no limit stated"
-    yield Fact("longest input", longest)
-    for number, template in enumerate(facts.chat_templates[:MOST_TEMPLATES]):
-        label = "" if number else "chat template"
-        yield Fact(label, f"{template.name}: {template.characters:,} characters in {template.source}")
-    if not facts.chat_templates:
-        yield Fact("chat template", "none")
-    yield Fact("files", ", ".join(facts.files))
+    def action_view(self, title: str) -> None:
+        """Bring a view to the front and give it the keys."""
+        before, self.front = self.front, self._panes[title]
+        before.display = False
+        self.front.display = True
+        self.query_one("#tokenizer-views", TabLine).show(title)
+        if self._view is not None:
+            self.front.show(self._view)
+        self.front.take_focus()
+
+    def action_type(self) -> None:
+        """Type a text, whichever view is in front."""
+        if self.front is not self._text:
+            self.action_view(self._text.title)
+        self._text.action_type()
+
+    @on(TabLine.Chosen)
+    def _clicked(self, message: TabLine.Chosen) -> None:
+        message.stop()
+        self.action_view(message.name)
+
+    def _use(self, desk: Desk | None) -> None:
+        before, self._desk = self._desk, desk
+        if before is not None:
+            before.close()
+        self._text.use(desk)
+        self._chat.use(desk)
+
+    def _bench_cache(self) -> str:
+        screen: DOMNode = self.screen
+        return (screen.bench.config.models.cache if isinstance(screen, BenchScreen) else None) or ""

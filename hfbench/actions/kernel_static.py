@@ -1,0 +1,129 @@
+"""kernel.static: what the compiler says of each configuration of a kernel, for GPUs that need not be here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from textwrap import wrap
+from typing import TYPE_CHECKING, Literal
+
+from hfbench.actions.base import action
+from hfbench.actions.params import param
+from hfbench.gpu.kernels.results import StaticRow
+from hfbench.text import clip, clip_middle
+
+if TYPE_CHECKING:
+    from hfbench.jobs.run import Run
+
+WIDTH = 80
+LABEL = 25
+USUAL = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+NEVER_FINE = ("refused", "failed", "timeout", "crash")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigVerdict:
+    """What the rows of one configuration say together, in words."""
+
+    config: str
+    dtype: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelStaticResult:
+    """One row a configuration, element type and architecture; `verdicts` says the same in sentences."""
+
+    kernel: str
+    file: str
+    triton: str
+    rows: tuple[StaticRow, ...]
+    verdicts: tuple[ConfigVerdict, ...]
+    counts: dict[str, int]
+    """Rows by verdict."""
+    failed: bool
+    """True when a row is as bad as what was asked to fail on."""
+
+    @property
+    def headline(self) -> str:
+        """`10 ok, 2 refused`."""
+        return ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
+
+    def lines(self) -> list[str]:
+        """A table, then a sentence for each configuration; at most 80 columns wide."""
+        head = f"{self.kernel}: {self.headline}  (Triton {self.triton})"
+        columns = f"{'configuration':<{LABEL}}{'arch':<7}{'regs':>5}{'spills':>8}{'shared':>15}{'warps':>7}  verdict"
+        told = [line for each in self.verdicts for line in _sentence(each)]
+        where = clip_middle(self.file, WIDTH, ellipsis="...")
+        return [clip(head, WIDTH, ellipsis="..."), where, "", columns, *_rows(self.rows), "", *told]
+
+
+@action("kernel.static", result=KernelStaticResult, needs=("triton",), extra="triton")
+@dataclass(frozen=True, kw_only=True)
+class KernelStatic:
+    """Compile a Triton kernel for GPUs that need not be here: registers, spills, shared memory, occupancy."""
+
+    kernel: str = param("Kernel by name, or path of a file with one", positional=True)
+    arch: tuple[str, ...] = param("Architectures such as sm_90, or cards such as H100", default=USUAL)
+    dtype: tuple[str, ...] = param("Element types; default the kernel's usual one", default=())
+    config: str = param("Only configurations whose label holds this", default="")
+    limit: float = param("CPU time one compilation may take", default=120.0, kind="duration", ge=1, unit="s")
+    workers: int = param("Compilations at a time; 0 takes every CPU of the process", default=0, ge=0, le=1024)
+    cache: bool = param("Take rows from earlier runs where nothing has changed", default=True)
+    fail_on: Literal["refused", "spills", "never"] = param("What makes the exit code 1", default="refused")
+
+    def perform(self, run: Run) -> KernelStaticResult:
+        """Compile in processes of their own; UsageError for a kernel or an architecture that is not known."""
+        from hfbench.gpu.kernels.architectures import architectures, find_architecture
+        from hfbench.gpu.kernels.loading import find
+        from hfbench.gpu.kernels.static import analyse, summary
+
+        on = list(dict.fromkeys(find_architecture(each) for each in self.arch or USUAL))
+        report = analyse(
+            find(self.kernel),
+            on,
+            dtypes=self.dtype,
+            config=self.config,
+            seconds=self.limit,
+            workers=self.workers,
+            use_cache=self.cache,
+            watch=lambda done, total: run.progress("compile", done, total),
+        )
+        cards = {name: each.cards for name, each in architectures().items()}
+        counts: Counter[str] = Counter(row.verdict for row in report.rows)
+        wrong = {"refused": NEVER_FINE, "spills": (*NEVER_FINE, "spills"), "never": ()}[self.fail_on]
+        return KernelStaticResult(
+            kernel=report.kernel,
+            file=report.file,
+            triton=report.triton,
+            rows=report.rows,
+            verdicts=tuple(
+                ConfigVerdict(config=config, dtype=dtype, text=summary(list(rows), cards))
+                for (config, dtype), rows in groupby(report.rows, lambda row: (row.config, row.dtype))
+            ),
+            counts=dict(counts),
+            failed=any(row.verdict in wrong for row in report.rows),
+        )
+
+
+def _rows(rows: tuple[StaticRow, ...]) -> Iterator[str]:
+    several = len({row.dtype for row in rows}) > 1
+    for (config, dtype), alike in groupby(rows, lambda row: (row.config, row.dtype)):
+        label = clip(f"{config} {dtype}" if several else config, LABEL - 1, ellipsis="...")
+        for row in alike:
+            shared = f"{'-' if row.shared_bytes is None else row.shared_bytes}/{row.shared_limit}"
+            share = f"{row.occupancy:.0%}" if row.occupancy else "-"
+            figures = f"{_figure(row.registers):>5}{_figure(row.spills):>8}{shared:>15}{share:>7}"
+            yield f"{label:<{LABEL}}{row.arch:<7}{figures}  {row.verdict}"
+            label = ""
+
+
+def _figure(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def _sentence(verdict: ConfigVerdict) -> list[str]:
+    text = f"{verdict.config} {verdict.dtype}: {verdict.text}"
+    return wrap(text, WIDTH, subsequent_indent="  ", max_lines=6, placeholder=" ...", break_on_hyphens=False)

@@ -1,0 +1,1 @@
+"""Triton kernels: what a kernel file declares, and what can be said of it with and without a GPU."""

@@ -1,0 +1,93 @@
+"""Remembers hashes between runs, by device, inode, time of change and size."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from pathlib import Path
+from types import TracebackType
+
+from hfbench.models.inventory.digest import Digest, Identity
+from hfbench.paths import cache_root
+
+FILE = "digests.sqlite"
+SCHEMA = 1
+TABLE = (
+    "CREATE TABLE IF NOT EXISTS digests (device INTEGER, inode INTEGER, mtime_ns INTEGER, size INTEGER,"
+    " sha256 TEXT NOT NULL, git_sha1 TEXT, at REAL, PRIMARY KEY (device, inode)) WITHOUT ROWID"
+)
+MOST = 200_000
+"""Files remembered; beyond it those hashed longest ago are forgotten."""
+
+YOUNG_NS = 100_000_000
+"""Nanoseconds: a file that changed so shortly before it was hashed may change again without a new time of change."""
+
+_SIGN = 1 << 63
+
+
+class DigestCache:
+    """A table of hashes. It may be deleted at any time; where it cannot be written it lives in memory."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self.file = file or cache_root() / FILE
+        self._db = self._open()
+
+    def __enter__(self) -> DigestCache:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._db.close()
+
+    def find(self, identity: Identity, *, git: bool) -> Digest | None:
+        """The hashes of a file that has not changed since; None when one that is wanted is not known."""
+        query = "SELECT sha256, git_sha1 FROM digests WHERE device = ? AND inode = ? AND mtime_ns = ? AND size = ?"
+        try:
+            row = self._db.execute(query, _key(identity)).fetchone()
+        except sqlite3.Error:
+            return None
+        return Digest(*row) if row and (row[1] or not git) else None
+
+    def keep(self, identity: Identity, digest: Digest, begun_ns: int) -> None:
+        """Remember the hashes of a file; `begun_ns` is when reading began (time.time_ns)."""
+        if begun_ns - identity.mtime_ns < YOUNG_NS:
+            return
+        values = (*_key(identity), digest.sha256, digest.git_sha1, time.time())
+        oldest = "DELETE FROM digests WHERE at < (SELECT at FROM digests ORDER BY at DESC LIMIT 1 OFFSET ?)"
+        with contextlib.suppress(sqlite3.Error), self._db:  # full or locked: the hash itself is none the worse
+            self._db.execute("INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+            self._db.execute(oldest, (MOST,))
+
+    def _open(self) -> sqlite3.Connection:
+        for _ in range(2):
+            try:
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+                return _opened(str(self.file))
+            except (sqlite3.OperationalError, OSError):
+                break  # read-only, full or locked
+            except sqlite3.DatabaseError:
+                with contextlib.suppress(OSError):  # damaged, or of another version
+                    self.file.unlink()
+        return _opened(":memory:")
+
+
+def _opened(where: str) -> sqlite3.Connection:
+    db = sqlite3.connect(where, timeout=5, check_same_thread=False)
+    try:
+        if db.execute("PRAGMA user_version").fetchone()[0] not in (0, SCHEMA):
+            raise sqlite3.DatabaseError("another version's table")
+        db.execute(TABLE)
+        db.execute(f"PRAGMA user_version = {SCHEMA}")
+        db.execute("SELECT sha256, git_sha1, at FROM digests LIMIT 1").fetchone()
+        db.commit()
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
+
+
+def _key(identity: Identity) -> tuple[int, int, int, int]:
+    """Inodes and devices of 64 bits fit into SQLite's signed integers once they wrap around."""
+    numbers = (identity.device, identity.inode, identity.mtime_ns, identity.size)
+    device, inode, changed, size = ((number + _SIGN) % (2 * _SIGN) - _SIGN for number in numbers)
+    return device, inode, changed, size
