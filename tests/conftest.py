@@ -28,8 +28,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One process a file; all pictures in one, since they are taken in the same place one after the other."""
     for item in items:
-        group = "pictures" if item.path.name.startswith("test_pictures") else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _group(item: pytest.Item) -> str:
+    return "pictures" if item.path.name.startswith("test_pictures") else item.nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -38,7 +41,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if os.geteuid() or not pyfuncitem.get_closest_marker("unprivileged") or _bound():
         return None
     words = [sys.executable, str(UNPRIVILEGED), sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    words.append(pyfuncitem.nodeid)
+    words.append(pyfuncitem.nodeid.removesuffix(f"@{_group(pyfuncitem)}"))  # which xdist put behind its name
     child = subprocess.run(words, cwd=pyfuncitem.config.rootpath, capture_output=True, text=True, check=False)
     if child.returncode == REFUSED:
         pytest.skip("root may not give up its rights here")

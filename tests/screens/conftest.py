@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets._toast import Toast
 
 from hfbench.config import Config
 
@@ -71,6 +72,18 @@ def until() -> Until:
 def picture() -> Callable[[Pilot[None]], list[str]]:
     """The text of every line on the screen."""
     return lines
+
+
+@pytest.fixture
+def toasts() -> Callable[[Pilot[None]], str]:
+    """The words of the sentences in the corner, as they are painted."""
+
+    def read(pilot: Pilot[None]) -> str:
+        painted = lines(pilot)
+        boxes = [toast.content_region for toast in pilot.app.screen.query(Toast)]
+        return " ".join(" ".join(painted[y][box.x : box.right] for y in range(box.y, box.bottom)) for box in boxes)
+
+    return read
 
 
 @pytest.fixture

@@ -56,9 +56,9 @@ async def test_a_key_map_of_the_user_replaces_a_key(bench: Any, until: Any) -> N
         await until(pilot, lambda: isinstance(pilot.app.screen, JobsScreen))
 
 
-async def test_a_key_map_that_names_nothing_is_told_with_the_nearest(bench: Any, until: Any, picture: Any) -> None:
+async def test_a_key_map_that_names_nothing_is_told_with_the_nearest(bench: Any, until: Any, toasts: Any) -> None:
     async with bench(config=Config(keys={"app.jbos": "J"})).run_test(size=(120, 40), notifications=True) as pilot:
-        await until(pilot, lambda: "did you mean 'app.jobs'?" in " ".join("\n".join(picture(pilot)).split()).lower())
+        await until(pilot, lambda: "did you mean 'app.jobs'?" in " ".join(toasts(pilot).split()).lower())
 
 
 def test_every_binding_id_is_used_once() -> None:
@@ -73,13 +73,13 @@ async def test_every_theme_can_be_the_users(bench: Any, theme: str) -> None:
 
 
 async def test_a_bad_user_theme_is_a_sentence_and_the_others_work(
-    bench: Any, until: Any, picture: Any, home: Path
+    bench: Any, until: Any, toasts: Any, home: Path
 ) -> None:
     folder = home / "config" / "themes"
     folder.mkdir(parents=True)
     (folder / "mine.toml").write_text('name = "mine"\n[colors]\nbackground = "not a colour"\n')
     async with bench().run_test(size=(120, 40), notifications=True) as pilot:
-        await until(pilot, lambda: "mine.toml" in "\n".join(picture(pilot)))
+        await until(pilot, lambda: "mine.toml" in toasts(pilot).replace(" ", ""))
         assert pilot.app.theme == "hfbench-dark"
 
 

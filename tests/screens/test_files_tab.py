@@ -157,7 +157,7 @@ async def test_leaving_while_a_file_is_hashed_is_safe(bench: Any, until: Any, pi
 
 
 async def test_what_is_no_plain_file_is_told_and_not_opened(
-    bench: Any, until: Any, picture: Any, make_model: Any
+    bench: Any, until: Any, picture: Any, toasts: Any, make_model: Any
 ) -> None:
     folder = make_model()
     os.mkfifo(folder / "a_pipe.bin")
@@ -176,7 +176,7 @@ async def test_what_is_no_plain_file_is_told_and_not_opened(
             assert told in shown
         assert "x pointer" in shown
         await pilot.press("h")
-        await until(pilot, lambda: "a_pipe.bin cannot be hashed: a FIFO" in text(picture, pilot))
+        await until(pilot, lambda: "a_pipe.bin cannot be hashed: a FIFO" in " ".join(toasts(pilot).split()))
         await pilot.press("H")
         await until(pilot, lambda: tab.at_rest and "x unreadable" in text(picture, pilot))
         assert "x differs" in text(picture, pilot)

@@ -6,13 +6,15 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hfbench.checks.finding import Finding
+from hfbench.models.stream import follow
 from hfbench.paths import cache_root
 from hfbench.screens.launch import LaunchScreen
 from hfbench.screens.model import TABS, ModelScreen
@@ -349,16 +351,27 @@ async def test_links_and_sizes_stand_in_the_files_tab(
 
 
 async def test_keys_work_and_the_table_grows_while_tensors_still_arrive(
-    bench: Any, until: Any, make_model: Any
+    bench: Any, until: Any, make_model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    keys_are_typed = threading.Event()
+
+    def slowly(location: Any) -> Iterator[Any]:
+        for number, frame in enumerate(follow(location)):
+            if number == 4:
+                keys_are_typed.wait(60)
+            yield frame
+
+    monkeypatch.setattr("hfbench.screens.model_reader.follow", slowly)
     many = {f"model.layers.{row}.mlp.experts.{row % 7}.down_proj.weight": ("F32", (2,)) for row in range(40_000)}
     async with bench(str(make_model(tensors=many, files=8))).run_test(size=(80, 24)) as pilot:
         await pilot.press("t")
         screen = pilot.app.screen
-        await until(pilot, lambda: screen.view.reading and screen.query_one(TensorsTab).table.rows.total > 0, 60)
+        await until(pilot, lambda: screen.view.reading and screen.query_one(TensorsTab).table.row_count() > 2)
         await pilot.press("down", "down", "enter")
-        assert screen.query_one(TensorsTab).table.cursor == 2
-        assert screen.query_one(TensorsTab).query_one(Detail).display
+        await until(pilot, lambda: screen.query_one(TensorsTab).table.cursor == 2)
+        await until(pilot, lambda: screen.query_one(TensorsTab).query_one(Detail).display)
+        assert screen.view.reading
+        keys_are_typed.set()
         await until(
             pilot, lambda: screen.at_rest or (read(pilot) and not screen.query_one(TensorsTab).table.rows.busy), 60
         )
