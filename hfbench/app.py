@@ -21,7 +21,7 @@ from hfbench.errors import HfbenchError, UsageError
 from hfbench.exits import Exit
 from hfbench.paths import config_file, config_root, jobs_root
 from hfbench.screens.base import BenchScreen
-from hfbench.screens.later import load_screens
+from hfbench.screens.later import BEHIND_MODELS, load_later
 from hfbench.screens.machine import MachineState
 from hfbench.screens.messages import GpusSampled, JobsListed
 from hfbench.screens.models import ModelsScreen
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from hfbench.scripts.record import Recorder
 
 # Imports inside functions below keep screens and rooms that are not shown yet out of the first frame;
-# `load_screens` brings them in beside it.
+# `load_later` brings them in beside it.
 
 TURN = 0.0005
 """Seconds a thread that reads may keep the interpreter while a key waits for it; Python's own 5 ms add up."""
@@ -124,7 +124,7 @@ class Workbench(TypeAhead):
             self._watching = True
             self.watchers.start()
             self.set_interval(THEME_POLL, self._reload_themes)
-            load_screens()
+            load_later(BEHIND_MODELS)
 
     def on_unmount(self) -> None:
         """Let the watchers end."""

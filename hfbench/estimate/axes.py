@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from hfbench.errors import UsageError
-from hfbench.estimate.workload import Model, Workload, check_layout
+
+if TYPE_CHECKING:
+    from hfbench.estimate.workload import Model, Workload
 
 ROWS, COLUMNS = 6, 5
 LEAST_CONTEXT, MOST_CONTEXT = 512, 2**30
@@ -48,6 +51,8 @@ def allowed_ranks(model: Model, work: Workload) -> dict[str, tuple[int, ...]]:
 
 
 def _allowed(model: Model, work: Workload) -> bool:
+    from hfbench.estimate.workload import check_layout  # a screen reads only the numbers above
+
     try:
         check_layout(model, work)
     except UsageError:

@@ -1,4 +1,4 @@
-"""Loads the screens that nobody looks at yet: the first frame does not wait for them, the first key finds them."""
+"""Loads the screens that the next key may open: the one in front does not wait for them, the key finds them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,30 @@ import contextlib
 import threading
 import time
 from importlib import import_module
-from pkgutil import iter_modules
 
 BREATH = 0.01
 """Seconds between two modules, in which a key or a repaint has the interpreter for itself."""
 
+BEHIND_MODELS = ("screens.model", "screens.jobs", "screens.gpus", "screens.launch", "screens.job")
+"""What keys of the Models screen ask for: modules of the package."""
 
-def load_screens() -> None:
-    """Import every screen of this room in a thread of its own; calling it again costs nothing."""
-    threading.Thread(target=_load, daemon=True, name="hfbench-load-screens").start()
+BEHIND_MODEL = (
+    "tokens.tokenizer",
+    "tokens.chat",
+    "models.explain.explain",
+    "models.inventory.inventory",
+    "screens.diff",
+)
+"""What keys of the Model screen ask for."""
 
 
-def _load() -> None:
-    import hfbench.screens as room
+def load_later(modules: tuple[str, ...]) -> None:
+    """Import modules in a thread of its own; calling it again costs nothing."""
+    threading.Thread(target=_load, args=(modules,), daemon=True, name="hfbench-load-later").start()
 
-    for module in iter_modules(room.__path__, f"{room.__name__}."):
+
+def _load(modules: tuple[str, ...]) -> None:
+    for module in modules:
         with contextlib.suppress(ImportError):  # a broken installation is told by whoever opens that screen
-            import_module(module.name)
+            import_module(f"hfbench.{module}")
         time.sleep(BREATH)

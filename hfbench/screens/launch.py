@@ -19,7 +19,6 @@ from hfbench.paths import leases_root
 from hfbench.screens.background import Background
 from hfbench.screens.base import BenchScreen
 from hfbench.screens.messages import Latest, Trouble
-from hfbench.scripts.format import arguments_of, step_text
 from hfbench.text import printable
 from hfbench.widgets.facts_lines import Fact
 from hfbench.widgets.facts_table import FactsTable
@@ -155,6 +154,8 @@ class LaunchScreen(BenchScreen):
         if request is None:
             self.bench.complain("the form has a wrong field: a step cannot be made of it")
             return
+        from hfbench.scripts.format import arguments_of, step_text
+
         await self.copy(step_text(self.spec.name, arguments_of(self.spec, request)))
 
     def action_lease(self) -> None:

@@ -17,6 +17,7 @@ from hfbench.errors import HfbenchError
 from hfbench.paths import expand
 from hfbench.screens.background import Background, Stopped
 from hfbench.screens.base import BenchScreen
+from hfbench.screens.later import BEHIND_MODEL, load_later
 from hfbench.screens.messages import Latest
 from hfbench.screens.model_judge import Judgement, judge_model
 from hfbench.screens.model_reader import read_model
@@ -188,6 +189,8 @@ class ModelScreen(BenchScreen):
         self._show(replace(message.view, judgement=self.view.judgement))
         if self._to_judge and (self.view.config is not None or self.view.error is not None):
             self._judge()
+        if not message.view.reading:
+            load_later(BEHIND_MODEL)
 
     @on(Judged)
     def _judged(self, message: Judged) -> None:

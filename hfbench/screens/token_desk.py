@@ -6,15 +6,18 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hfbench.errors import HfbenchError
 from hfbench.models.reference import resolve
-from hfbench.tokens.chat import Chat, Rendered, named_tokens
 from hfbench.tokens.compare import Comparison, compare
 from hfbench.tokens.conversation import SAMPLE_TOOLS, Message
 from hfbench.tokens.encoded import Encoded
-from hfbench.tokens.templates_text import Template, chosen, templates_of
-from hfbench.tokens.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from hfbench.tokens.chat import Rendered
+    from hfbench.tokens.templates_text import Template
+    from hfbench.tokens.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +68,9 @@ class Desk:
     """Answers for one folder, from whichever thread asks; its processes live until `close`."""
 
     def __init__(self, folder: Path, cache_dir: Path | None = None) -> None:
+        from hfbench.tokens.chat import Chat
+        from hfbench.tokens.tokenizer import Tokenizer
+
         self._folder, self._cache_dir = folder, cache_dir
         self._tokenizer, self._chat = Tokenizer(folder), Chat()
         self._other: tuple[str, Tokenizer] | None = None
@@ -92,6 +98,9 @@ class Desk:
 
     def render(self, question: ChatQuestion) -> ChatAnswer:
         """The text of a conversation and its tokens."""
+        from hfbench.tokens.chat import named_tokens
+        from hfbench.tokens.templates_text import chosen, templates_of
+
         templates = templates_of(self._folder)
         tools: Sequence[Message] = SAMPLE_TOOLS if question.tools else ()
         template = None
@@ -120,6 +129,8 @@ class Desk:
             return self._tokenizer.encode(text, special=special)
 
     def _compared(self, encoded: Encoded, question: TextQuestion) -> Comparison:
+        from hfbench.tokens.tokenizer import Tokenizer
+
         if self._other is None or self._other[0] != question.other:
             if self._other is not None:
                 self._other[1].close()

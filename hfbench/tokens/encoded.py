@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 PLAIN, ADDED, SPECIAL = 0, 1, 2
 """Kinds of token: of the vocabulary, added to it, and added with a special meaning."""
 
+FILE = "tokenizer.json"
+"""What a tokenizer is made from, unless another file is named."""
+
 ITEM = 4
 """Bytes of a number in the columns."""
 

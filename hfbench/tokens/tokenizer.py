@@ -10,8 +10,8 @@ from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.models.problem import ModelError
 from hfbench.tokens.child import Child, ChildEnded
 from hfbench.tokens.convert import converted
-from hfbench.tokens.encoded import Encoded, unpacked
-from hfbench.tokens.tokenizer_child import FILE, MEMORY
+from hfbench.tokens.encoded import FILE, Encoded, unpacked
+from hfbench.tokens.tokenizer_child import MEMORY
 
 MOST_TEXT = 4 * 2**20
 """Bytes of one text."""

@@ -15,15 +15,13 @@ from hfbench.models.files import read_bytes
 from hfbench.models.json_text import MOST_BYTES
 from hfbench.models.magic import LOOK, recognise
 from hfbench.models.problem import ModelError
-from hfbench.tokens.encoded import ADDED, PLAIN, SPECIAL
+from hfbench.tokens.encoded import ADDED, FILE, PLAIN, SPECIAL
 from hfbench.tokens.offsets import byte_extents
 from hfbench.tokens.serve import Answer, serve, told_of
 
 MEMORY = 1536 * 2**20
 """Bytes of address space beside the interpreter's. A vocabulary of 262,144 tokens with 514,000 merges takes 370 MiB
 to load, and a text of a million tokens 200 MiB more."""
-
-FILE = "tokenizer.json"
 
 PREFIX = "Cannot instantiate Tokenizer from buffer: "
 

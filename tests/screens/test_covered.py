@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from hfbench.jobs.history import JobRow
 from hfbench.jobs.state import State
 from hfbench.screens.jobs import JobsScreen
+from hfbench.screens.later import BEHIND_MODEL, BEHIND_MODELS
 from hfbench.screens.launch import LaunchScreen
 from hfbench.screens.messages import JobsListed
 from hfbench.widgets.record_table import RecordTable
@@ -69,16 +71,23 @@ def test_the_first_frame_loads_neither_other_screens_nor_what_they_show(tmp_path
     assert not later & loaded
 
 
-def test_all_screens_are_loaded_beside_the_first_frame(tmp_path: Path) -> None:
+def test_screens_of_the_next_key_are_loaded_beside_the_first_frame(tmp_path: Path) -> None:
     look = (
         "import sys, threading, hfbench.app\n"
-        "from hfbench.screens.later import load_screens\n"
-        "load_screens()\n"
-        "[each.join() for each in threading.enumerate() if each.name == 'hfbench-load-screens']\n"
-        "print(*[name for name in sys.modules if name.startswith('hfbench.screens.')])\n"
+        "from hfbench.screens.later import BEHIND_MODELS, load_later\n"
+        "load_later(BEHIND_MODELS)\n"
+        "[each.join() for each in threading.enumerate() if each.name == 'hfbench-load-later']\n"
+        "print(*[name for name in sys.modules if name.startswith('hfbench.')])\n"
     )
     told = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert {"hfbench.screens.model", "hfbench.screens.job", "hfbench.screens.launch"} <= set(told.stdout.split())
+    loaded = set(told.stdout.split())
+    assert {"hfbench.screens.model", "hfbench.screens.job", "hfbench.screens.launch"} <= loaded
+    work = {"hfbench.tokens.tokenizer", "hfbench.models.explain.explain", "hfbench.estimate.workload"}
+    assert not work & loaded  # what only a model's tabs need comes when a model was read
+
+
+def test_every_module_that_is_loaded_later_is_there() -> None:
+    assert all(find_spec(f"hfbench.{module}") for module in (*BEHIND_MODELS, *BEHIND_MODEL))
 
 
 async def test_leaving_right_after_a_screen_was_closed_ends_without_a_complaint(bench: Any, until: Any) -> None:

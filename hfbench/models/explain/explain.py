@@ -10,7 +10,7 @@ from typing import Any
 
 from hfbench.models.config import CONFIG, MISTRAL_CONFIG, ModelConfig, read_config
 from hfbench.models.explain.classes import ClassTable, ConfigClass, class_table
-from hfbench.models.explain.facts import Explained, ExplainedKey
+from hfbench.models.explain.facts import GENERATION, Explained, ExplainedKey
 from hfbench.models.explain.filling import Filled, Replaced, fill
 from hfbench.models.explain.meanings import meaning_of
 from hfbench.models.explain.rows import MOST_ROWS, json_text, leaves, spelled
@@ -19,7 +19,6 @@ from hfbench.models.problem import Problem, counted, quoted
 from hfbench.models.reference import Location
 from hfbench.models.resolution.config_class import type_in_transformers
 
-GENERATION = "generation_config.json"
 SIDE_FILES = ("hf_quant_config.json", "quantize_config.json", "quant_config.json")
 """Files beside the configuration that tell how weights are quantized."""
 

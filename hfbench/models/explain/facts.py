@@ -9,6 +9,8 @@ from hfbench.models.problem import Problem, worst
 
 Origin = Literal["file", "default"]
 
+GENERATION = "generation_config.json"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainedKey:

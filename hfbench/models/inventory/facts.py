@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from hfbench.models.files import FileKind
+from hfbench.models.files import FileKind, ModelFile
 
 Algorithm = Literal["sha256", "git-sha1"]
 """`git-sha1` is the id git gives a file: SHA-1 over `blob SIZE`, a NUL byte and the content."""
@@ -123,3 +123,25 @@ class Inventory:
     def differing(self) -> tuple[FileEntry, ...]:
         """Files whose hash is not what it should be, or that could not be hashed though they were to be."""
         return tuple(each for each in self.files if each.verdict in ("differs", "unreadable"))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How far the hashing is: the file under way, bytes done and bytes in all."""
+
+    name: str
+    done: int
+    total: int
+
+
+def entry_of(file: ModelFile) -> FileEntry:
+    """A file as the listing tells it, without a further look."""
+    return FileEntry(
+        name=file.name,
+        path=str(file.path),
+        bytes=file.bytes,
+        kind=file.kind,
+        target=file.target,
+        code=file.code,
+        problem=file.problem,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -14,19 +14,10 @@ from hfbench.models.files import SKIPPED_FOLDERS, ModelFile, list_files
 from hfbench.models.inventory.digest import Digest, Identity, digest_of
 from hfbench.models.inventory.digest_cache import DigestCache
 from hfbench.models.inventory.expected import expected_of, pointer_in
-from hfbench.models.inventory.facts import UNREADABLE, FileEntry, Inventory
+from hfbench.models.inventory.facts import UNREADABLE, FileEntry, Inventory, Reading, entry_of
 from hfbench.models.inventory.layout import Snapshot, blob_of, read_layout, read_snapshots, repository_of
 from hfbench.models.problem import listed
 from hfbench.models.reference import Location
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How far the hashing is: the file under way, bytes done and bytes in all."""
-
-    name: str
-    done: int
-    total: int
 
 
 def take_inventory(location: Location, files: Iterable[ModelFile] | None = None) -> Inventory:
@@ -125,19 +116,6 @@ def judged(entry: FileEntry, digest: Digest, *, cached: bool) -> FileEntry:
     algorithm = entry.expected.algorithm.replace("-", " ")
     note = f"{algorithm} is {found}, {entry.expected.source} says {entry.expected.digest}"
     return replace(entry, verdict="differs", note=note)
-
-
-def entry_of(file: ModelFile) -> FileEntry:
-    """A file as the listing tells it, without a further look."""
-    return FileEntry(
-        name=file.name,
-        path=str(file.path),
-        bytes=file.bytes,
-        kind=file.kind,
-        target=file.target,
-        code=file.code,
-        problem=file.problem,
-    )
 
 
 def _entry(file: ModelFile, folder: Path, others: Sequence[Snapshot]) -> FileEntry:

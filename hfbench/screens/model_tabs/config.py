@@ -16,8 +16,7 @@ from textual.widgets import Static
 
 from hfbench.errors import HfbenchError
 from hfbench.models.config import CONFIG, ModelConfig
-from hfbench.models.explain.explain import GENERATION, explain
-from hfbench.models.explain.facts import Explained, ExplainedKey
+from hfbench.models.explain.facts import GENERATION, Explained, ExplainedKey
 from hfbench.models.explain.rows import json_text, leaves, spelled
 from hfbench.models.problem import counted
 from hfbench.screens.background import Background, Stopped
@@ -120,6 +119,8 @@ class ConfigTab(WholeTab):
             return
 
         def deed(stopped: Stopped, post: Callable[[Message], None]) -> None:
+            from hfbench.models.explain.explain import explain
+
             post(ConfigExplained(explain(location, config, most=MOST_ROWS)))
 
         self._background.start(deed)

@@ -16,10 +16,7 @@ from textual.events import Resize
 from textual.message import Message
 
 from hfbench.errors import HfbenchError
-from hfbench.models.inventory.digest import Stopped as HashingStopped
-from hfbench.models.inventory.digest_cache import DigestCache
-from hfbench.models.inventory.facts import FileEntry, Inventory
-from hfbench.models.inventory.inventory import Reading, entry_of, hashed, take_inventory
+from hfbench.models.inventory.facts import FileEntry, Inventory, Reading, entry_of
 from hfbench.models.problem import counted
 from hfbench.screens.background import Background, Stopped
 from hfbench.screens.messages import Latest
@@ -150,6 +147,8 @@ class FilesTab(WholeTab):
             return
 
         def deed(stopped: Stopped, post: Callable[[Message], None]) -> None:
+            from hfbench.models.inventory.inventory import take_inventory
+
             post(Inventoried(take_inventory(location, files)))
 
         self._listing.start(deed)
@@ -268,6 +267,10 @@ class FilesTab(WholeTab):
 
 def hash_and_post(files: Sequence[FileEntry], folder: Path, stopped: Stopped, post: Callable[[Message], None]) -> None:
     """Hash files one by one, and tell at a pace that can be read how far that is and what is done."""
+    from hfbench.models.inventory.digest import Stopped as HashingStopped
+    from hfbench.models.inventory.digest_cache import DigestCache
+    from hfbench.models.inventory.inventory import hashed
+
     begun = told = time.monotonic()
     done: list[FileEntry] = []
 

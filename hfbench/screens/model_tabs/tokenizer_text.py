@@ -22,8 +22,7 @@ from hfbench.screens.model_view import ModelView
 from hfbench.screens.token_desk import Desk, TextAnswer, TextQuestion
 from hfbench.text import printable
 from hfbench.tokens.compare import Comparison
-from hfbench.tokens.encoded import Encoded, Token
-from hfbench.tokens.tokenizer_child import FILE
+from hfbench.tokens.encoded import FILE, Encoded, Token
 from hfbench.widgets.cells import clip
 from hfbench.widgets.facts_lines import Fact
 from hfbench.widgets.facts_table import FactsTable
