@@ -9,6 +9,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from known_models import LLAMA_8B
 
 from hfbench.actions.fit import Fit, FitResult
 from hfbench.actions.registry import find
@@ -17,26 +18,12 @@ from hfbench.errors import HfbenchError, UsageError
 from hfbench.jobs.run import Run
 from hfbench.models.reference import NotFound
 
-LLAMA = {
-    "model_type": "llama",
-    "architectures": ["LlamaForCausalLM"],
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "vocab_size": 128256,
-    "max_position_embeddings": 131072,
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-}
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     made = tmp_path / "llama-8b"
     made.mkdir()
-    (made / "config.json").write_text(json.dumps(LLAMA))
+    (made / "config.json").write_text(json.dumps(LLAMA_8B))
     return made
 
 
@@ -155,7 +142,7 @@ def test_what_the_configuration_leaves_out_is_told_as_a_guess(folder: Path) -> N
 
 def test_a_runtime_that_expands_latent_vectors_keeps_more(folder: Path) -> None:
     sizes = {"kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128}
-    config = {**LLAMA, "model_type": "deepseek_v3", **sizes, "moe_intermediate_size": 64, "n_routed_experts": 2}
+    config = {**LLAMA_8B, "model_type": "deepseek_v3", **sizes, "moe_intermediate_size": 64, "n_routed_experts": 2}
     (folder / "config.json").write_text(json.dumps(config))
     kept = {
         runtime: fit(folder, runtime=runtime).kv_bytes_per_token for runtime in find("fit").param("runtime").choices
@@ -230,7 +217,7 @@ def test_weights_that_cannot_be_read_and_no_configuration_are_an_error(tmp_path:
 
 
 def test_an_unknown_architecture_has_no_total_and_no_verdict(folder: Path) -> None:
-    (folder / "config.json").write_text(json.dumps({**LLAMA, "model_type": "brand_new"}))
+    (folder / "config.json").write_text(json.dumps({**LLAMA_8B, "model_type": "brand_new"}))
     result = fit(folder)
     assert result.parameters is None
     assert result.weight_bytes is None
@@ -275,7 +262,7 @@ def test_types_change_weights_and_cache_each_by_itself(folder: Path) -> None:
 def test_the_lines_fit_a_terminal_and_hold_no_control_character(tmp_path: Path) -> None:
     hostile = tmp_path / "hostile"
     hostile.mkdir()
-    config = {**LLAMA, "model_type": "x\x1b[2J" * 50, "layer_types": ["\x1b[31m" * 9] * 32}
+    config = {**LLAMA_8B, "model_type": "x\x1b[2J" * 50, "layer_types": ["\x1b[31m" * 9] * 32}
     (hostile / "config.json").write_text(json.dumps(config))
     for result in (fit(hostile), fit(hostile, tp=2, context=10**9, batch=10**6)):
         assert all(len(line) <= 80 and line.isprintable() for line in result.lines())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from known_models import LLAMA_8B
 
 from hfbench.estimate.architecture import Architecture, architecture_of
 from hfbench.estimate.model import Reading, read_model
@@ -22,19 +23,7 @@ WriteFolder = Callable[..., Path]
 
 def llama(**changes: Any) -> Config:
     """Llama 3.1 8B."""
-    return {
-        "model_type": "llama",
-        "architectures": ["LlamaForCausalLM"],
-        "hidden_size": 4096,
-        "intermediate_size": 14336,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 8,
-        "vocab_size": 128256,
-        "max_position_embeddings": 131072,
-        "tie_word_embeddings": False,
-        "torch_dtype": "bfloat16",
-    } | changes
+    return LLAMA_8B | changes
 
 
 def smollm2(**changes: Any) -> Config:

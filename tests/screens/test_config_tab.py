@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import brought_to_front, text
 
 from hfbench.paths import cache_root
 from hfbench.screens.model import ModelScreen
@@ -29,31 +30,6 @@ QWEN: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def until(until: Any) -> Any:
-    """As everywhere, with the patience that a busy machine wants."""
-
-    async def wait(pilot: Any, condition: Any, seconds: float = 60.0) -> None:
-        await until(pilot, condition, seconds)
-
-    return wait
-
-
-def text(picture: Any, pilot: Any) -> str:
-    """All that is on the screen, with one space for any white space: sentences may be broken anywhere."""
-    return " ".join("\n".join(picture(pilot)).split())
-
-
-async def opened(pilot: Any, until: Any) -> ConfigTab:
-    """The tab in front, with every key explained."""
-    await until(pilot, lambda: isinstance(pilot.app.screen, ModelScreen) and not pilot.app.screen.view.reading)
-    pilot.app.screen.action_front("ConfigTab")
-    tab = pilot.app.screen.query_one(ConfigTab)
-    await until(pilot, lambda: tab.at_rest)
-    await pilot.pause()
-    return tab
-
-
 async def to(pilot: Any, tab: ConfigTab, key: str, file: str = "config.json") -> None:
     """Put the cursor on a key."""
     assert tab.query_one(RecordTable).move_to(f"{file}\0{key}")
@@ -65,7 +41,7 @@ async def test_the_key_under_the_cursor_is_explained(
     bench: Any, until: Any, picture: Any, make_model: Any, size: tuple[int, int]
 ) -> None:
     async with bench(str(make_model(config=QWEN))).run_test(size=size) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, ConfigTab)
         await to(pilot, tab, "hidden_size")
         await until(pilot, lambda: "Width of the residual stream" in text(picture, pilot))
         assert "config.json 9 keys" in text(picture, pilot)
@@ -76,7 +52,7 @@ async def test_defaults_stand_apart_with_the_class_that_assumes_them(
     bench: Any, until: Any, picture: Any, make_model: Any
 ) -> None:
     async with bench(str(make_model(config=QWEN))).run_test(size=(120, 40)) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, ConfigTab)
         await to(pilot, tab, "layer_types")
         await until(pilot, lambda: "default of Qwen2Config, transformers" in text(picture, pilot))
         rows = [line for line in picture(pilot) if " default " in line]
@@ -94,7 +70,7 @@ async def test_what_the_class_makes_of_a_value_is_warned_of(
     bench: Any, until: Any, picture: Any, make_model: Any
 ) -> None:
     async with bench(str(make_model(config=QWEN))).run_test(size=(80, 24)) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, ConfigTab)
         await to(pilot, tab, "sliding_window")
         told = "! Qwen2Config makes it null: sliding_window if use_sliding_window else None"
         await until(pilot, lambda: told in text(picture, pilot))
@@ -105,7 +81,7 @@ async def test_search_finds_keys_by_what_they_mean_and_where_they_are_from(
     bench: Any, until: Any, make_model: Any
 ) -> None:
     async with bench(str(make_model(config=QWEN))).run_test(size=(80, 24)) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, ConfigTab)
         table = tab.query_one(RecordTable)
         await pilot.press("slash", *"residual stream", "enter")
         await until(pilot, lambda: table.shown == 1 and table.current == "config.json\0hidden_size")
@@ -117,7 +93,7 @@ async def test_enter_shows_a_long_value_whole_and_it_scrolls(
     bench: Any, until: Any, picture: Any, make_model: Any
 ) -> None:
     async with bench(str(make_model(config=QWEN))).run_test(size=(80, 24)) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, ConfigTab)
         await to(pilot, tab, "layers_left_alone")
         await pilot.press("enter")
         await until(pilot, lambda: '"model.layers.0.mlp"' in text(picture, pilot))
@@ -136,7 +112,7 @@ async def test_y_copies_key_and_whole_value(bench: Any, until: Any, make_model: 
     board = cache_root() / "clipboard.txt"
     config = {**QWEN, "big": "x" * 2**20}
     async with bench(str(make_model(config=config))).run_test(size=(80, 24)) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, ConfigTab)
         for key in ("big", "hidden_size", "num_key_value_heads"):
             await to(pilot, tab, key)
             value = {**config, "num_key_value_heads": 32}[key]
@@ -151,7 +127,7 @@ async def test_generation_settings_have_a_place_of_their_own(
     folder = make_model(config=QWEN)
     (folder / "generation_config.json").write_text('{"temperature": 0.7, "do_sample": true}')
     async with bench(str(folder)).run_test(size=(120, 40)) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, ConfigTab)
         assert "generation_config.json 2 keys" in text(picture, pilot)
         await to(pilot, tab, "temperature", "generation_config.json")
         await until(pilot, lambda: "temperature 0.7 generation" in text(picture, pilot))
@@ -185,7 +161,7 @@ async def test_an_odd_configuration_is_shown_as_far_as_it_goes(
     folder: Path = make_model(config=None)
     (folder / "config.json").write_bytes(content if isinstance(content, bytes) else content.encode())
     async with bench(str(folder)).run_test(size=(80, 24)) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, ConfigTab)
         await until(pilot, lambda: says in text(picture, pilot))
         for key in ("enter", "end", "home", "v", "v", "v", "enter", "slash", "a", "escape", "o", "y"):
             await pilot.press(key)
@@ -199,7 +175,7 @@ async def test_a_detail_of_a_megabyte_is_cut_and_says_how_long_it_is(
     bench: Any, until: Any, picture: Any, make_model: Any
 ) -> None:
     async with bench(str(make_model(config={"a": "x" * 2**20, "b": math.inf}))).run_test(size=(80, 24)) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, ConfigTab)
         await pilot.press("enter")
         await until(pilot, lambda: tab.query_one(Whole).max_scroll_y > 50)
         await pilot.press("tab", "end")
@@ -211,7 +187,7 @@ async def test_a_detail_of_a_megabyte_is_cut_and_says_how_long_it_is(
 async def test_reading_anew_shows_what_the_file_says_now(bench: Any, until: Any, picture: Any, make_model: Any) -> None:
     folder = make_model(config=QWEN)
     async with bench(str(folder)).run_test(size=(120, 40)) as pilot:
-        await opened(pilot, until)
+        await brought_to_front(pilot, until, ConfigTab)
         (folder / "config.json").write_text(json.dumps({**QWEN, "hidden_size": 128}))
         await pilot.press("u")
         await until(pilot, lambda: "hidden_size 128 file" in text(picture, pilot))

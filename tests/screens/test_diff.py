@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from job_folders import NOW, Held, make_job
+from pages import text
 
 from hfbench.actions.diff import Diff
 from hfbench.actions.results import result_data
@@ -68,10 +69,6 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
         tokenizer_config={"chat_template": "{% for m in messages %}\n{{ m.content }}\n{% endfor %}"},
     )
     return a, b
-
-
-def text(picture: Any, pilot: Any) -> str:
-    return " ".join("\n".join(picture(pilot)).split())
 
 
 def compared(pilot: Any) -> bool:

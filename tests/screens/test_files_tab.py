@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import brought_to_front, text
 
 from hfbench.config import Config, ModelsConfig
 from hfbench.models.inventory.inventory import take_inventory
@@ -24,31 +25,6 @@ POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\ns
 
 def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-@pytest.fixture
-def until(until: Any) -> Any:
-    """As everywhere, with the patience that a busy machine wants."""
-
-    async def wait(pilot: Any, condition: Any, seconds: float = 60.0) -> None:
-        await until(pilot, condition, seconds)
-
-    return wait
-
-
-def text(picture: Any, pilot: Any) -> str:
-    """All that is on the screen, with one space for any white space: sentences may be broken anywhere."""
-    return " ".join("\n".join(picture(pilot)).split())
-
-
-async def opened(pilot: Any, until: Any) -> FilesTab:
-    """The tab in front, with its inventory taken."""
-    await until(pilot, lambda: isinstance(pilot.app.screen, ModelScreen) and not pilot.app.screen.view.reading)
-    pilot.app.screen.action_front("FilesTab")
-    tab = pilot.app.screen.query_one(FilesTab)
-    await until(pilot, lambda: tab.at_rest)
-    await pilot.pause()
-    return tab
 
 
 @pytest.fixture
@@ -76,7 +52,7 @@ async def test_h_hashes_the_file_under_the_cursor(
     folder = make_model()
     digest = sha256((folder / "config.json").read_bytes())
     async with bench(str(folder)).run_test(size=size) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, FilesTab)
         await pilot.press("h")
         await until(pilot, lambda: tab.at_rest and digest[:12] in text(picture, pilot))
         row = next(line for line in picture(pilot) if "model.safetensors" in line)
@@ -91,7 +67,7 @@ async def test_all_files_of_a_cache_are_hashed_and_found_right(
 ) -> None:
     config = Config(models=ModelsConfig(cache=str(cached)))
     async with bench("org/tiny", config=config).run_test(size=(120, 40)) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, FilesTab)
         assert "2 blobs" not in text(picture, pilot)
         assert "111111111111 this one, main" in text(picture, pilot)
         assert "222222222222 no ref" in text(picture, pilot)
@@ -110,7 +86,7 @@ async def test_a_mismatch_is_an_error_that_stays_until_the_file_is_right(
     blob.write_bytes(b"W" + b"w" * 2999)
     config = Config(models=ModelsConfig(cache=str(cached)))
     async with bench("org/tiny", config=config).run_test(size=(80, 24)) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, FilesTab)
         await pilot.press("H")
         await until(pilot, lambda: "x notes.txt: its hash is not what it should be" in text(picture, pilot))
         assert "x differs" in text(picture, pilot)
@@ -130,7 +106,7 @@ async def test_a_long_hash_shows_progress_and_can_be_stopped(
     with (folder / "huge.bin").open("wb") as file:
         file.truncate(2**40)
     async with bench(str(folder)).run_test(size=(80, 24)) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, FilesTab)
         assert "stop hashing" not in text(picture, pilot)
         await pilot.press("H")
         await until(pilot, lambda: "sha256 of huge.bin" in text(picture, pilot))
@@ -147,7 +123,7 @@ async def test_leaving_while_a_file_is_hashed_is_safe(bench: Any, until: Any, pi
     with (folder / "huge.bin").open("wb") as file:
         file.truncate(2**40)
     async with bench(str(folder)).run_test(size=(80, 24)) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, FilesTab)
         await pilot.press("H")
         await until(pilot, lambda: "sha256 of huge.bin" in text(picture, pilot))
         hashing = tab._hashing
@@ -165,7 +141,7 @@ async def test_what_is_no_plain_file_is_told_and_not_opened(
     (folder / "c_zero.bin").symlink_to("/dev/zero")
     (folder / "d_pointer.bin").write_text(POINTER)
     async with bench(str(folder)).run_test(size=(120, 40), notifications=True) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, FilesTab)
         shown = text(picture, pilot)
         for told in (
             "a FIFO, not a plain file",
@@ -185,7 +161,7 @@ async def test_what_is_no_plain_file_is_told_and_not_opened(
 
 async def test_a_folder_that_cannot_be_listed_leaves_the_tab_empty(bench: Any, until: Any, tmp_path: Path) -> None:
     async with bench(str(tmp_path / "gone")).run_test(size=(80, 24)) as pilot:
-        tab = await opened(pilot, until)
+        tab = await brought_to_front(pilot, until, FilesTab)
         for key in ("h", "H", "enter", "y", "c"):
             await pilot.press(key)
         assert tab.query_one(RecordTable).total == 0

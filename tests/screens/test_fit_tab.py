@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from known_models import LLAMA_8B
+from pages import text
 
 from hfbench.actions.fit import Fit, FitResult
 from hfbench.config import Config, ModelsConfig
@@ -22,19 +24,6 @@ from hfbench.screens.models import ModelsScreen
 from hfbench.widgets.fit_grid import FitGrid
 from hfbench.widgets.notice import Notice
 
-LLAMA = {
-    "model_type": "llama",
-    "architectures": ["LlamaForCausalLM"],
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "vocab_size": 128256,
-    "max_position_embeddings": 131072,
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-}
 WAIT = 120.0
 """Seconds for a child process to start on a machine that does much else."""
 
@@ -43,12 +32,8 @@ WAIT = 120.0
 def folder(tmp_path: Path) -> Path:
     made = tmp_path / "models" / "llama-8b"
     made.mkdir(parents=True)
-    (made / "config.json").write_text(json.dumps(LLAMA))
+    (made / "config.json").write_text(json.dumps(LLAMA_8B))
     return made
-
-
-def text(picture: Any, pilot: Any) -> str:
-    return " ".join("\n".join(picture(pilot)).split())
 
 
 async def opened(pilot: Any, until: Any) -> FitTab:
@@ -141,7 +126,7 @@ async def test_every_key_turns_its_field_and_its_capital_turns_it_back(
 
 
 async def test_ranks_that_the_model_does_not_allow_are_passed_over(bench: Any, until: Any, folder: Path) -> None:
-    (folder / "config.json").write_text(json.dumps({**LLAMA, "num_attention_heads": 9, "num_key_value_heads": 3}))
+    (folder / "config.json").write_text(json.dumps({**LLAMA_8B, "num_attention_heads": 9, "num_key_value_heads": 3}))
     async with bench(str(folder)).run_test() as pilot:
         await opened(pilot, until)
         assert [(await pressed(pilot, until, "t")).tp for _ in range(3)] == [3, 9, 1]

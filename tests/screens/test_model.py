@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import judged, read, text
 
 from hfbench.checks.finding import Finding
 from hfbench.models.stream import follow
@@ -29,20 +30,6 @@ from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.glyphs import ASCII
 
 LFS = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 123\n"
-
-
-def read(pilot: Any) -> bool:
-    screen = pilot.app.screen
-    return isinstance(screen, ModelScreen) and not screen.view.reading
-
-
-def judged(pilot: Any) -> bool:
-    return read(pilot) and not pilot.app.screen.view.judgement.under_way
-
-
-def text(picture: Any, pilot: Any) -> str:
-    """All that is on the screen, with one space for any white space: sentences may be broken anywhere."""
-    return " ".join("\n".join(picture(pilot)).split())
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import judged, text
 from small_model import TENSORS, make
 
 from hfbench.actions import aside
@@ -27,16 +28,6 @@ from hfbench.screens.model_tabs.overview import Overview
 from hfbench.widgets.glyphs import ASCII
 
 SHARDS = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors")
-
-
-def judged(pilot: Any) -> bool:
-    screen = pilot.app.screen
-    return isinstance(screen, ModelScreen) and not screen.view.reading and not screen.view.judgement.under_way
-
-
-def text(picture: Any, pilot: Any) -> str:
-    """All that is on the screen, with one space for any white space: sentences may be broken anywhere."""
-    return " ".join("\n".join(picture(pilot)).split())
 
 
 @pytest.fixture

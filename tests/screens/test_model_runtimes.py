@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import judged, text
 from small_model import all_of, config, make, put
 
 from hfbench.actions import aside
@@ -19,15 +20,6 @@ from hfbench.paths import cache_root
 from hfbench.screens.model import ModelScreen
 from hfbench.screens.model_tabs.explanation import MOST_FACTS, Explanation, data_facts
 from hfbench.screens.model_tabs.runtimes import RuntimesTab, Steps, Verdicts
-
-
-def judged(pilot: Any) -> bool:
-    screen = pilot.app.screen
-    return isinstance(screen, ModelScreen) and not screen.view.reading and not screen.view.judgement.under_way
-
-
-def text(picture: Any, pilot: Any) -> str:
-    return " ".join("\n".join(picture(pilot)).split())
 
 
 @pytest.fixture

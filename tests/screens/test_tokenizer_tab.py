@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import text
 from small_tokenizers import CHATML, added, byte_level, wordpiece, write
 from textual import events
 
@@ -47,11 +48,6 @@ def tab(until: Any) -> Callable[..., Any]:
         return found  # type: ignore[no-any-return]
 
     return go
-
-
-def text(picture: Any, pilot: Any) -> str:
-    """All that is on the screen, with one space for any white space."""
-    return " ".join("\n".join(picture(pilot)).split())
 
 
 @pytest.mark.parametrize("size", SIZES)
