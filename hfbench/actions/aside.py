@@ -15,13 +15,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-import hfbench
 from hfbench.actions.registry import find
 from hfbench.actions.results import result_data
+from hfbench.beside import answers_alone, end_group, end_own_group, start_beside
 from hfbench.codec import decode
 from hfbench.errors import HfbenchError, Interrupted, UnforeseenError, error_from_parts
 from hfbench.jobs.run import Run
@@ -31,9 +30,6 @@ SLICE = 200
 
 POLL = 0.1
 """Seconds between two looks at whether the answer is still wanted."""
-
-NICENESS = 10
-"""The one who looks at the screen comes first."""
 
 LAST_MOMENT = 1.0
 """Seconds between the end of a child's answers and its own."""
@@ -63,7 +59,7 @@ class Aside:
         Raises what the action raised; Interrupted, with the child ended, once `stopped` says so.
         """
         spec = find(action)
-        child = self._child = self._child or _start()
+        child = self._child = self._child or start_beside("hfbench.actions.aside")
         try:
             assert child.stdin
             child.stdin.write(json.dumps({"action": action, "values": dict(values)}).encode() + b"\n")
@@ -84,14 +80,7 @@ class Aside:
         """End the child and all it started; its return code, None when there is none."""
         child, self._child = self._child, None
         self._read.clear()
-        if child is None:
-            return None
-        if child.poll() is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(child.pid, signal.SIGKILL)
-        with contextlib.suppress(BrokenPipeError), child:  # closes the pipes and waits; what was not written is gone
-            pass
-        return child.returncode
+        return None if child is None else end_group(child)
 
     def _answer(self, child: subprocess.Popen[bytes], stopped: Callable[[], bool]) -> dict[str, Any] | None:
         """One answer put together, None when the child ended without it."""
@@ -126,20 +115,6 @@ class Aside:
                 self._read += part
 
 
-def _start() -> subprocess.Popen[bytes]:
-    """The child, leading a group of its own. -P: it never imports from the current folder, which may be a model's."""
-    source = str(Path(hfbench.__file__).parents[1])
-    paths = [source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "hfbench.actions.aside"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))},
-        process_group=0,
-    )
-
-
 def _ending(code: int | None) -> str:
     """How a process ended, for a sentence."""
     if code is not None and code < 0:
@@ -153,10 +128,7 @@ def _ending(code: int | None) -> str:
 
 def main() -> None:
     """Perform what stdin asks for until it ends."""
-    giving = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no answer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(NICENESS)
+    giving = answers_alone()
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, requests), daemon=True).start()
     while True:
@@ -169,9 +141,7 @@ def _listen(pipe: IO[bytes], requests: queue.SimpleQueue[bytes]) -> None:
     """Our stdin ends when the process that asks does: whatever is under way then is wanted by nobody."""
     for line in pipe:
         requests.put(line)
-    if os.getpgrp() == os.getpid():
-        os.killpg(0, signal.SIGKILL)
-    os._exit(0)
+    end_own_group()
 
 
 def _told(request: bytes) -> Iterator[dict[str, Any]]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import hfbench
 from hfbench.actions.base import action
 from hfbench.actions.params import param
+from hfbench.beside import python_path
 from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.exits import Exit
 from hfbench.units import show_bytes
@@ -87,15 +87,13 @@ class Screenshot:
 
 def _draw(arguments: list[str]) -> None:
     """Run the child; its last line on stderr is the error, its exit code the kind of it."""
-    source = str(Path(hfbench.__file__).parents[1])
-    paths = [source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     try:
         ended = subprocess.run(
             [sys.executable, "-P", "-m", "hfbench.screenshot", *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=LIMIT,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))},
+            env={**os.environ, "PYTHONPATH": python_path()},
             check=False,
         )
     except subprocess.TimeoutExpired:

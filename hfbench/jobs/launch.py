@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import hfbench
+from hfbench.beside import python_path
 from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.jobs.directory import GRACE, JobDirectory, create, naming_the_folder
 from hfbench.jobs.events import Failed
@@ -96,6 +97,4 @@ def _current_folder() -> str:
 
 def _environment() -> dict[str, str]:
     """The worker finds this hfbench even when it is a checkout that is not installed where it runs."""
-    source = str(Path(hfbench.__file__).parents[1])
-    known = [source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(known)), "PYTHONUNBUFFERED": "1"}
+    return {**os.environ, "PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1"}

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-import hfbench
+from hfbench.beside import end_with_parent, python_path
 from hfbench.codec import decode, encode
 from hfbench.errors import HfbenchError, error_from_parts
 from hfbench.models.checkpoint import Gathering, ShardRead, read_weights
@@ -145,13 +145,9 @@ def _start(at: Location) -> subprocess.Popen[bytes]:
     """The child. -P: it must never import from the current folder, which may be a model's."""
     command = [sys.executable, "-P", "-m", "hfbench.models.stream", json.dumps(encode(at))]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=_env())
-
-
-def _env() -> dict[str, str]:
-    package = str(Path(hfbench.__file__).parents[1])
-    paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    return subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": python_path()}
+    )
 
 
 def _receive(pipe: IO[bytes]) -> tuple[str, tuple[Any, ...]] | None:
@@ -197,15 +193,9 @@ def _serve(at: Location, pipe: BinaryIO) -> None:
     _send(pipe, "done", len(gathering.columns), text)
 
 
-def _end_with_parent() -> None:
-    """Our stdin is a pipe that nobody writes to: it ends when the process that follows us does."""
-    sys.stdin.buffer.read()
-    os._exit(0)
-
-
 def main() -> None:
     """Serve the folder named on the command line."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     os.nice(5)
     pipe = sys.stdout.buffer
     at = decode(Location, json.loads(sys.argv[1]))

@@ -11,8 +11,6 @@ import json
 import marshal
 import os
 import select
-import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -20,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import hfbench
+from hfbench.beside import answers_alone, end_group, end_with_parent, start_beside
 from hfbench.codec import decode
 from hfbench.errors import HfbenchError, UnforeseenError, error_from_parts
 from hfbench.widgets.differences import Differences, differences_of, unpacked
@@ -35,9 +33,6 @@ CHUNK = 2**18
 MOST_CLASHES = 100
 """Clashes of names that are sent; they are shown in the summary."""
 
-NICENESS = 10
-"""The one who looks at the screen comes first."""
-
 
 def ask_child(request: Mapping[str, Any], stopped: Callable[[], bool]) -> tuple[DiffResult, Differences] | None:
     """The result without its lists of tensors, and those as rows; None once `stopped` says so.
@@ -45,7 +40,7 @@ def ask_child(request: Mapping[str, Any], stopped: Callable[[], bool]) -> tuple[
     The request holds `values`, the fields of the action, or `job`, the folder of a job that is over. Raises what the
     action raised.
     """
-    child = _start()
+    child = start_beside("hfbench.screens.diff_child")
     try:
         assert child.stdin
         assert child.stdout
@@ -54,10 +49,7 @@ def ask_child(request: Mapping[str, Any], stopped: Callable[[], bool]) -> tuple[
             child.stdin.flush()
         answer = _received(child.stdout.fileno(), stopped)
     finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL)
-        with child, contextlib.suppress(BrokenPipeError):  # closes the pipes and waits
-            pass
+        end_group(child)
     if answer is None:
         return None
     if not answer:
@@ -69,20 +61,6 @@ def ask_child(request: Mapping[str, Any], stopped: Callable[[], bool]) -> tuple[
     from hfbench.actions.diff import DiffResult
 
     return decode(DiffResult, told), unpacked(packed)
-
-
-def _start() -> subprocess.Popen[bytes]:
-    """The child, leading a group of its own. -P: it must not import from the current folder, which may be a model's."""
-    source = str(Path(hfbench.__file__).parents[1])
-    paths = [source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "hfbench.screens.diff_child"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))},
-        process_group=0,
-    )
 
 
 def _received(number: int, stopped: Callable[[], bool]) -> bytes | None:
@@ -103,12 +81,9 @@ def _received(number: int, stopped: Callable[[], bool]) -> bytes | None:
 
 def main() -> None:
     """Answer one request."""
-    giving = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no answer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(NICENESS)
+    giving = answers_alone()
     request = json.loads(sys.stdin.buffer.readline())
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         answer = _answer(request)
     except HfbenchError as error:
@@ -146,12 +121,6 @@ def _of_job(folder: Path) -> DiffResult:
         return decode(DiffResult, data)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise HfbenchError(f"the result cannot be read: {type(error).__name__}", where=folder.name) from None
-
-
-def _end_with_parent() -> None:
-    """Our stdin ends when the process that asks does: the answer is wanted by nobody then."""
-    sys.stdin.buffer.read()
-    os._exit(0)
 
 
 if __name__ == "__main__":

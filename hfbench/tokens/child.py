@@ -12,11 +12,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
 
-import hfbench
+from hfbench.beside import python_path
 from hfbench.errors import error_from_parts
 
 Ending = Literal["timeout", "memory", "crash", "closed"]
@@ -119,12 +118,10 @@ def ending_of(returncode: int) -> Ending:
 
 def environment() -> dict[str, str]:
     """What such a process knows of ours: where Python's packages are, and no secret."""
-    package = str(Path(hfbench.__file__).parents[1])
-    paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return {
         "PATH": os.environ.get("PATH", ""),
         "HOME": os.environ.get("HOME", "/"),  # without it Python asks the system's list of users
-        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONPATH": python_path(),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUTF8": "1",
         "TOKENIZERS_PARALLELISM": "false",

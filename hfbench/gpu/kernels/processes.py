@@ -20,7 +20,7 @@ from time import monotonic
 from types import TracebackType
 from typing import IO, Any, Literal
 
-import hfbench
+from hfbench.beside import python_path
 from hfbench.errors import HfbenchError, error_from_parts
 from hfbench.jobs.process import signal_name
 from hfbench.units import show_seconds
@@ -265,10 +265,9 @@ def _told(ended: str, code: int, words: str, path: Path, seconds: float) -> str:
 def _environment(own: Mapping[str, str]) -> dict[str, str]:
     """Ours, without settings of Triton that change what is looked at."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TRITON_") or name in _KEPT_TRITON}
-    paths = [str(Path(hfbench.__file__).parents[1]), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return {
         **kept,
-        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONPATH": python_path(),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUTF8": "1",
         "PYTHONUNBUFFERED": "1",
