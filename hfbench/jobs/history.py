@@ -10,10 +10,12 @@ from typing import Any
 
 from hfbench.jobs.directory import JobDirectory, job_ids
 from hfbench.jobs.snapshot import JobSnapshot, State, read_job
+from hfbench.side_table import discard, open_table, table_in_memory
 
 SCHEMA = 3
 COLUMNS = "id, action, label, model, device, state, created, started, ended, headline, note"
 TABLE = f"CREATE TABLE IF NOT EXISTS jobs ({COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
+PROBE = "SELECT COUNT(*) FROM jobs WHERE id > ''"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,7 +50,7 @@ class History:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._db = self._open()
+        self._db = open_table(self.file, TABLE, SCHEMA, PROBE)
 
     def rows(self, most: int | None = None) -> list[JobRow]:
         """All jobs, newest first, brought up to date with what the directories say."""
@@ -63,8 +65,9 @@ class History:
         except (sqlite3.Error, ValueError) as trouble:
             self._db.close()
             if not isinstance(trouble, sqlite3.OperationalError):
-                self._discard()  # damaged since it was opened: whoever opens it next makes it again
-            self._db = _new_index(":memory:")  # full, read-only, or just thrown away: go on without a file
+                discard(self.file)  # damaged since it was opened: whoever opens it next makes it again
+            # Full, read-only, or just thrown away: go on without a file.
+            self._db = table_in_memory(TABLE, SCHEMA, PROBE)
             self._refresh()
 
     def reindex(self) -> int:
@@ -83,20 +86,6 @@ class History:
         """The index file; it may be deleted at any time."""
         return self.root / ".index.sqlite"
 
-    def _open(self) -> sqlite3.Connection:
-        for _ in range(2):
-            try:
-                return _new_index(str(self.file))
-            except sqlite3.OperationalError:
-                break  # read-only, full or absent: the index is a convenience and memory will do
-            except sqlite3.DatabaseError:
-                self._discard()  # damaged or foreign: it is made again from the directories
-        return _new_index(":memory:")
-
-    def _discard(self) -> None:
-        with contextlib.suppress(OSError):
-            self.file.unlink()
-
     def _refresh(self) -> None:
         present = set(job_ids(self.root))
         known = {str(i): State(s) for i, s in self._db.execute("SELECT id, state FROM jobs")}
@@ -107,22 +96,6 @@ class History:
         with self._db:
             self._db.executemany("DELETE FROM jobs WHERE id = ?", [(i,) for i in known.keys() - present])
             self._db.executemany(f"INSERT OR REPLACE INTO jobs ({COLUMNS}) VALUES ({', '.join('?' * 11)})", rows)
-
-
-def _new_index(where: str) -> sqlite3.Connection:
-    """An open index with its table; DatabaseError when the file is something else or of another version."""
-    db = sqlite3.connect(where, timeout=5, check_same_thread=False)
-    try:
-        if db.execute("PRAGMA user_version").fetchone()[0] not in (0, SCHEMA):
-            raise sqlite3.DatabaseError("another version's index")
-        db.execute(TABLE)
-        db.execute(f"PRAGMA user_version = {SCHEMA}")
-        db.execute("SELECT COUNT(*) FROM jobs WHERE id > ''").fetchone()
-        db.commit()
-    except sqlite3.Error:
-        db.close()
-        raise
-    return db
 
 
 def _values(s: JobSnapshot) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ from types import TracebackType
 
 from hfbench.models.inventory.digest import Digest, Identity
 from hfbench.paths import cache_root
+from hfbench.side_table import open_table
 
 FILE = "digests.sqlite"
 SCHEMA = 1
@@ -17,6 +18,7 @@ TABLE = (
     "CREATE TABLE IF NOT EXISTS digests (device INTEGER, inode INTEGER, mtime_ns INTEGER, size INTEGER,"
     " sha256 TEXT NOT NULL, git_sha1 TEXT, at REAL, PRIMARY KEY (device, inode)) WITHOUT ROWID"
 )
+PROBE = "SELECT sha256, git_sha1, at FROM digests LIMIT 1"
 MOST = 200_000
 """Files remembered; beyond it those hashed longest ago are forgotten."""
 
@@ -31,7 +33,9 @@ class DigestCache:
 
     def __init__(self, file: Path | None = None) -> None:
         self.file = file or cache_root() / FILE
-        self._db = self._open()
+        with contextlib.suppress(OSError):
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+        self._db = open_table(self.file, TABLE, SCHEMA, PROBE)
 
     def __enter__(self) -> DigestCache:
         return self
@@ -57,33 +61,6 @@ class DigestCache:
         with contextlib.suppress(sqlite3.Error), self._db:  # full or locked: the hash itself is none the worse
             self._db.execute("INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?, ?, ?, ?)", values)
             self._db.execute(oldest, (MOST,))
-
-    def _open(self) -> sqlite3.Connection:
-        for _ in range(2):
-            try:
-                self.file.parent.mkdir(parents=True, exist_ok=True)
-                return _opened(str(self.file))
-            except (sqlite3.OperationalError, OSError):
-                break  # read-only, full or locked
-            except sqlite3.DatabaseError:
-                with contextlib.suppress(OSError):  # damaged, or of another version
-                    self.file.unlink()
-        return _opened(":memory:")
-
-
-def _opened(where: str) -> sqlite3.Connection:
-    db = sqlite3.connect(where, timeout=5, check_same_thread=False)
-    try:
-        if db.execute("PRAGMA user_version").fetchone()[0] not in (0, SCHEMA):
-            raise sqlite3.DatabaseError("another version's table")
-        db.execute(TABLE)
-        db.execute(f"PRAGMA user_version = {SCHEMA}")
-        db.execute("SELECT sha256, git_sha1, at FROM digests LIMIT 1").fetchone()
-        db.commit()
-    except sqlite3.Error:
-        db.close()
-        raise
-    return db
 
 
 def _key(identity: Identity) -> tuple[int, int, int, int]:
