@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from enum import IntEnum
 
+from hfbench.line_width import broken_for
 from hfbench.text import printable
 
 
@@ -25,8 +26,9 @@ class Exit(IntEnum):
 
 
 def complain(sentence: object) -> None:
-    """Write one diagnostic line to stderr, safe to show; stdout is for results only."""
+    """Write one diagnostic to stderr, safe to show: a line, on a terminal broken between words. stdout is for
+    results only."""
     try:
-        print(f"hfbench: {printable(str(sentence))}", file=sys.stderr, flush=True)
+        print(broken_for(sys.stderr, f"hfbench: {printable(str(sentence))}"), file=sys.stderr, flush=True)
     except (BrokenPipeError, ValueError, OSError):
         pass  # nobody is listening any more: the exit code still tells

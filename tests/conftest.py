@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_textual_snapshot
+
+from hfbench.line_width import lines_of
 
 TOYS = Path(__file__).parent / "toys"
 UNPRIVILEGED = Path(__file__).parent / "unprivileged.py"
@@ -67,6 +69,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("HF_HUB_CACHE", "HF_TOKEN", "NO_COLOR", "HFBENCH_ACTIONS", "HFBENCH_DEMO_GPUS"):
         monkeypatch.delenv(name, raising=False)
     return folder
+
+
+@pytest.fixture
+def terminal() -> Iterator[None]:
+    """Results as on a terminal of 80 columns; on a pipe, as in any other test, nothing of them is cut."""
+    with lines_of(80):
+        yield
 
 
 @pytest.fixture

@@ -56,6 +56,8 @@ class Spec:
     extra: str
     """The extra of hfbench that installs them."""
     file: Path
+    measures: bool
+    """Whether the headline of its result is a figure of the machine, such as a latency, and not a finding."""
 
     @property
     def result(self) -> type:
@@ -115,10 +117,12 @@ def action(
     lease: str | None = None,
     needs: tuple[str, ...] = (),
     extra: str = "",
+    measures: bool = False,
 ) -> Callable[[C], C]:
     """Declare a frozen keyword-only dataclass with a `perform` method to be an action.
 
-    `result` is its result's class, or `"module:Class"` where importing that would slow down `--help`.
+    `result` is its result's class, or `"module:Class"` where importing that would slow down `--help`; `measures` says
+    that its headline is a figure of the machine.
     Refuses other classes at import, so that a mistake is found before anything runs.
     """
 
@@ -146,6 +150,7 @@ def action(
             lease=lease,
             needs=needs,
             extra=extra,
+            measures=measures,
             file=Path(getattr(sys.modules[cls.__module__], "__file__", None) or cls.__module__),
         )
         setattr(cls, "spec", spec)  # noqa: B010 - a class of the caller's, unknown to the type checker

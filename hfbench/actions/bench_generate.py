@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     lease="device",
     needs=("torch", "transformers", "safetensors"),
     extra="torch",
+    measures=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class Generate:

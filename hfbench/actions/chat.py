@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Literal
 from hfbench.actions.base import action
 from hfbench.actions.params import param
 from hfbench.errors import HfbenchError, UsageError
+from hfbench.line_width import cut, room
 from hfbench.models.problem import counted
-from hfbench.text import clip_middle, printable
+from hfbench.text import cells, clip, printable
 
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
     from hfbench.tokens.conversation import Message
 
-WIDTH = 80
-MARK = "| "
+MARK, GOES_ON = "| ", ": "
+"""Before a line of the text, and before what did not fit the line above it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,7 @@ class ChatResult:
     """The text of a conversation. `tokens` is None where it could not be cut into tokens; `note` says why.
 
     `content` is `parts` when the template wanted the content of messages in parts, as those of multimodal models do.
+    `tools_used` is None where no tools were offered, and False where the text is the same without them.
     """
 
     model: str
@@ -43,6 +45,7 @@ class ChatResult:
     messages: int
     content: Literal["text", "parts"]
     note: str
+    tools_used: bool | None = None
 
     @property
     def headline(self) -> str:
@@ -51,14 +54,15 @@ class ChatResult:
         return f"{told}, {counted(self.messages, 'message')}"
 
     def lines(self) -> list[str]:
-        """Where it came from, and the text with a mark before each of its lines, at most 80 columns wide."""
+        """Where it came from, and the text with a mark before each of its lines, another before what goes on below."""
         head = [
-            clip_middle(self.model, WIDTH, ellipsis="..."),
-            clip_middle(f"template {self.template.name} from {self.template.source}", WIDTH, ellipsis="..."),
+            cut(self.model),
+            cut(f"template {self.template.name} from {self.template.source}"),
             self.headline + (", content in parts" if self.content == "parts" else ""),
         ]
-        note = [clip_middle(f"! {self.note}", WIDTH, ellipsis="...")] if self.note else []
-        return [*head, *note, *_marked(self.text)]
+        ignored = [cut("! the template ignores the tools: the text is the same without them")]
+        notes = [*(ignored if self.tools_used is False else []), *([cut(f"! {self.note}")] if self.note else [])]
+        return [*head, *notes, *_marked(self.text)]
 
 
 @action("chat", result=ChatResult, inline=True, needs=("jinja2",), extra="tokens")
@@ -90,9 +94,9 @@ class Chat:
         folder = resolve(self.model, cache_dir=self.cache_dir).folder
         template = chosen(templates_of(folder), self.template, tools=bool(tools), where=self.model)
         with closing(chat.Chat()) as renderer:
-            rendered = renderer.render(
-                template, messages, tools=tools, tokens=chat.named_tokens(folder), prompt=self.generation_prompt
-            )
+            names, prompt = chat.named_tokens(folder), self.generation_prompt
+            rendered = renderer.render(template, messages, tools=tools, tokens=names, prompt=prompt)
+            used = renderer.tells_of_tools(rendered, messages, tokens=names, prompt=prompt) if tools else None
         tokens, note = _count(folder, rendered.text)
         return ChatResult(
             model=self.model,
@@ -102,6 +106,7 @@ class Chat:
             messages=len(messages),
             content=rendered.content,
             note=note,
+            tools_used=used,
         )
 
     def _messages(self) -> list[Message]:
@@ -125,8 +130,13 @@ def _count(folder: Path, text: str) -> tuple[int | None, str]:
 
 
 def _marked(text: str) -> Iterator[str]:
-    room = WIDTH - len(MARK)
+    """The text's lines, those longer than a line of the terminal cut behind a space where there is one."""
     for line in text.split("\n"):
-        shown = printable(line)
-        for start in range(0, max(len(shown), 1), room):
-            yield MARK + shown[start : start + room]
+        mark, left = MARK, printable(line)
+        width = room() - len(mark)
+        while cells(left) > width:
+            part = clip(left, width, ellipsis="")
+            part = part[: part.rfind(" ") + 1] or part
+            yield mark + part
+            mark, left = GOES_ON, left[len(part) :]
+        yield mark + left

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
 from hfbench.actions.base import action
@@ -16,14 +15,13 @@ from hfbench.checks.finding import Finding, Verdict
 from hfbench.checks.values_table import value_lines
 from hfbench.errors import begun
 from hfbench.exits import Exit
+from hfbench.line_width import cut, paragraph
 from hfbench.models.problem import counted
 from hfbench.models.values.facts import ValueScan
-from hfbench.text import clip_middle
 
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
 
-WIDTH = 80
 INDENT = 9
 """Cells before a sentence: its sign and the id of the rule."""
 
@@ -51,6 +49,8 @@ class CheckResult:
     findings: tuple[Finding, ...]
     counts: dict[str, int]
     """Findings by severity."""
+    folder: str
+    """Where the files lie that findings name."""
     exit: int
     """0 clean, 1 findings at or above the severity asked for, 2 nothing could be judged."""
     form: Literal["table", "sarif"] = "table"
@@ -64,14 +64,14 @@ class CheckResult:
         return self.exit != Exit.OK
 
     def lines(self) -> list[str]:
-        """The findings for people, at most 80 columns wide, or SARIF."""
+        """The findings for people, as wide as the terminal, or SARIF."""
         if self.form == "sarif":
             from hfbench.checks.sarif import sarif_text
 
-            return sarif_text(self.model, self.findings).splitlines()
+            return sarif_text(self.folder, self.findings).splitlines()
         told = [counted(self.counts[severity], severity) for severity in _ORDER if self.counts.get(severity)]
         words = "nothing could be judged" if self.exit == Exit.USAGE else _IN_WORDS[self.verdict]
-        head = [clip_middle(self.model, WIDTH, ellipsis="..."), f"{self.verdict}: {words}"]
+        head = [cut(self.model), f"{self.verdict}: {words}"]
         if told:
             head[1] += f" ({', '.join(told)})"
         measured = ["", *value_lines(self.values)] if self.values else []
@@ -109,6 +109,7 @@ class Check:
         severe = any(counts[severity] for severity in _ORDER[: _ORDER.index(self.fail_on) + 1])  # type: ignore[index]
         return CheckResult(
             model=report.model,
+            folder=report.folder,
             verdict=report.verdict,
             findings=report.findings,
             counts={severity: counts[severity] for severity in _ORDER},  # type: ignore[index]
@@ -145,4 +146,4 @@ def _paragraph(finding: Finding) -> Iterator[str]:
 
 
 def _wrapped(text: str, most: int | None = None) -> list[str]:
-    return wrap(text, WIDTH - INDENT, max_lines=most, placeholder=" ...", break_on_hyphens=False)
+    return paragraph(text, INDENT, most=most)

@@ -48,17 +48,18 @@ class DiffResult(ModelDiff):
 
     @property
     def headline(self) -> str:
-        """`different: 2 added, 1 dtype, 3 config`."""
+        """`different: 2 added, 1 dtype, 3 config`; `same, values not compared` where only headers were."""
         told = [f"{self.counts[kind]:,} {kind}" for kind in (*TENSOR_KINDS, "unread") if self.counts.get(kind)]
         apart = self.counts.get("close", 0) + self.counts.get("differ", 0)
-        told += [f"{apart:,} values"] if apart else []
+        told += [f"{counted(apart, 'tensor')}'{'s' * (apart == 1)} values"] if apart else []
         told += [f"{len(found):,} {kind}" for kind in SECTIONS if (found := getattr(self, kind))]
         told += [counted(len(self.problems), "problem")] if self.problems else []
         verdict = ("same", "different", "trouble")[self.exit]
-        return f"{verdict}: {', '.join(told)}" if told else verdict
+        unread = "" if self.values_compared or self.failed or not self.compared else ", values not compared"
+        return f"{verdict}: {', '.join(told)}" if told else f"{verdict}{unread}"
 
     def lines(self) -> list[str]:
-        """The differences for people, at most 80 columns wide."""
+        """The differences for people, as wide as the terminal."""
         from hfbench.actions.diff_text import diff_lines
 
         return diff_lines(self, self.headline)

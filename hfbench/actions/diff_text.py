@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from hfbench.line_width import cut, paragraph, room
 from hfbench.models.diff.facts import VALUE_KINDS, KeyDiff, ModelDiff, Tensor, ValueDiff, farthest_first
-from hfbench.models.patterns import fold
+from hfbench.models.patterns import fold, fold_numbers
 from hfbench.models.problem import Problem, counted
 from hfbench.text import clip_middle, printable
 
 if TYPE_CHECKING:
     from hfbench.actions.diff import DiffResult
 
-WIDTH = 80
 LABEL = 11
+VERDICT = 9
 EXAMPLE = 28
 """Cells of a name that stands for others."""
 
@@ -29,7 +29,7 @@ Row = tuple[str, str]
 
 
 def diff_lines(result: DiffResult, headline: str) -> list[str]:
-    """The lines of a result, at most 80 columns wide; the last says it all in short."""
+    """The lines of a result, as wide as the terminal; the last says it all in short."""
     rows = [
         ("A", result.a),
         ("B", result.b),
@@ -53,7 +53,7 @@ def diff_lines(result: DiffResult, headline: str) -> list[str]:
         *lines,
         *_wrapped("notes", "", result.notes),
         *_wrapped("problems", "x ", result.problems),
-        *wrap(headline, WIDTH),
+        *paragraph(headline),
     ]
 
 
@@ -66,27 +66,26 @@ def _labelled(label: str, sign: str, texts: Sequence[str], most: int | None = No
 
 def _wrapped(label: str, sign: str, told: Sequence[Problem]) -> Iterator[str]:
     for place, problem in enumerate(told):
-        text = wrap(f"{sign}{problem}", WIDTH - LABEL, max_lines=4, placeholder=" ...", break_on_hyphens=False)
+        text = paragraph(f"{sign}{problem}", LABEL, most=4)
         for number, line in enumerate(text):
             yield f"{'' if place or number else label:<{LABEL}}{line}"
 
 
 def _tensor_lines(tensors: Sequence[Tensor]) -> Iterator[str]:
     """One line for tensors that differ in their numbers alone."""
-    keys = list(zip(fold([each.name for each in tensors]), tensors, strict=True))
-    kinds = Counter((pattern, each.dtype, each.shape) for pattern, each in keys)
-    names = {(pattern, each.dtype, each.shape): each.name for pattern, each in keys}
-    for (pattern, dtype, shape), count in kinds.items():
+    groups: dict[tuple[str, str, tuple[int, ...]], list[str]] = {}
+    for pattern, each in zip(fold([each.name for each in tensors]), tensors, strict=True):
+        groups.setdefault((pattern, each.dtype, each.shape), []).append(each.name)
+    for (_, dtype, shape), names in groups.items():
         what = f"  {dtype} {_shape(shape)}"
-        name = names[pattern, dtype, shape] if count == 1 else f"{count:,} x {pattern}"
-        yield _fit(name, WIDTH - LABEL - len("+ ") - len(what)) + what
+        yield _fit(_gathered(names), room() - LABEL - len("+ ") - len(what)) + what
 
 
 def _rename_lines(result: ModelDiff) -> Iterator[str]:
     kinds = Counter((each.rule, each.by) for each in result.renamed)
     first = {(each.rule, each.by): each for each in reversed(result.renamed)}
     for (rule, by), count in kinds.items():
-        how = "by their bytes" if by == "bytes" else f"({clip_middle(printable(rule), EXAMPLE, ellipsis='...')})"
+        how = "by their bytes" if by == "bytes" else f"({_example(rule)})"
         each = first[rule, by]
         if count == 1:
             yield f"{_example(each.a)} -> {_example(each.b)} {how.replace('their', 'its')}"
@@ -104,7 +103,7 @@ def _clash_lines(result: ModelDiff) -> Iterator[str]:
 
 
 def _example(name: str) -> str:
-    return clip_middle(printable(name), EXAMPLE, ellipsis="...")
+    return clip_middle(printable(name), room(EXAMPLE, shares=3), ellipsis="...")
 
 
 def _dtype_lines(result: ModelDiff) -> Iterator[str]:
@@ -123,29 +122,43 @@ def _value_rows(result: ModelDiff) -> Iterator[Row]:
     shapes = [f"{result.counts['shape']:,} of another shape"] if result.counts.get("shape") else []
     yield "values", ", ".join(told + shapes) or "none to compare"
     apart = sorted((each for each in result.values if each.verdict != "equal"), key=farthest_first)
-    yield from _labelled("", "", list(_value_lines(apart)), SHOWN)
+    groups = _value_groups(apart)
+    for alike in groups[:SHOWN]:
+        yield from _value_group_rows(alike)
+    if len(groups) > SHOWN:
+        yield "", f"and {len(groups) - SHOWN:,} more (--json lists all)"
     for each in result.tolerances if apart else ():
         yield "", f"close: |a-b| <= {each.atol:.3g} + {each.rtol:.3g} max(|a|,|b|)  {each.dtypes}, {each.name}"
 
 
-def _value_lines(apart: Sequence[ValueDiff]) -> Iterator[str]:
-    """One line for tensors that differ in their numbers alone, with the figures of the first of them."""
-    keys = list(zip(fold([each.name for each in apart]), (each.verdict for each in apart), strict=True))
-    counts, first = Counter(keys), dict(zip(reversed(keys), reversed(apart), strict=True))
-    for (pattern, verdict), count in counts.items():
-        value = first[pattern, verdict]
-        told = [
-            f"{label} {number:.{digits}g}"
-            for label, number, digits in (
-                ("max", value.max_abs, 3),
-                ("rel", value.relative_l2, 3),
-                ("cos", value.cosine, 6),
-            )
-            if number is not None
-        ]
-        told += [f"{value.nonfinite:,} not finite"] if value.nonfinite else []
-        name = value.name if count == 1 else f"{count:,} x {pattern}"
-        yield _named(f"{verdict:<7} {' '.join(told) or value.note}", name)
+def _value_groups(apart: Sequence[ValueDiff]) -> list[list[ValueDiff]]:
+    """Tensors that differ in their numbers alone and judged alike, those first that come first."""
+    groups: dict[tuple[str, str], list[ValueDiff]] = {}
+    for pattern, each in zip(fold([each.name for each in apart]), apart, strict=True):
+        groups.setdefault((pattern, each.verdict), []).append(each)
+    return list(groups.values())
+
+
+def _value_group_rows(alike: Sequence[ValueDiff]) -> Iterator[Row]:
+    """Verdict and name, and below them the worst figures of the group: none of its members may hide behind another."""
+    largest, relative, cosine = (
+        pick((number for each in alike if (number := getattr(each, key)) is not None), default=None)
+        for key, pick in (("max_abs", max), ("relative_l2", max), ("cosine", min))
+    )
+    figures = (("max", largest, 3), ("rel", relative, 3), ("cos", cosine, 6))
+    told = [f"{label} {number:.{digits}g}" for label, number, digits in figures if number is not None]
+    nonfinite = sum(each.nonfinite for each in alike)
+    parts = [" ".join(told), f"{nonfinite:,} not finite" if nonfinite else ""]
+    notes = list(dict.fromkeys(each.note for each in alike if each.note))
+    below = ", ".join(filter(None, parts)) or "; ".join(notes[:2])
+    yield "", f"{alike[0].verdict:<{VERDICT}}{_fit(_gathered([each.name for each in alike]), room() - LABEL - VERDICT)}"
+    if below:
+        yield "", " " * VERDICT + below
+
+
+def _gathered(names: Sequence[str]) -> str:
+    """A name, or how many there are and the one name they have but for their numbers."""
+    return names[0] if len(names) == 1 else f"{len(names):,} x {fold_numbers(names)}"
 
 
 def _key_lines(each: KeyDiff) -> Iterator[str]:
@@ -158,18 +171,18 @@ def _key_lines(each: KeyDiff) -> Iterator[str]:
     else:
         values = {"added": (each.b,), "removed": (each.a,), "changed": (each.a, each.b)}[each.change]
         texts = [_shown(value) for value in values]
-        if len(line := f"{front}: {' -> '.join(texts)}") <= WIDTH - LABEL:
+        if len(line := f"{front}: {' -> '.join(texts)}") <= room() - LABEL:
             yield line
         else:
             yield f"{front}:"
-            yield "    " + " -> ".join(_shared(texts, WIDTH - LABEL - len("     -> ")))
+            yield "    " + " -> ".join(_shared(texts, room() - LABEL - len("     -> ")))
 
 
-def _shared(texts: list[str], room: int) -> list[str]:
+def _shared(texts: list[str], width: int) -> list[str]:
     """The texts, the longer of them cut until all fit."""
-    if sum(map(len, texts)) <= room:
+    if sum(map(len, texts)) <= width:
         return texts
-    half = max(room // len(texts), room - min(map(len, texts)) if len(texts) > 1 else 0)
+    half = max(width // len(texts), width - min(map(len, texts)) if len(texts) > 1 else 0)
     return [_fit(text, half) for text in texts]
 
 
@@ -180,14 +193,14 @@ def _shown(value: object) -> str:
 
 
 def _shape(shape: Sequence[int]) -> str:
-    return clip_middle("x".join(map(str, shape)) or "scalar", 24, ellipsis="...")
+    return clip_middle("x".join(map(str, shape)) or "scalar", room(24, shares=3), ellipsis="...")
 
 
 def _named(front: str, name: str, end: str = "", *, gap: str = "  ") -> str:
     """A line whose name is cut where there is too little room, never what stands around it."""
-    room = WIDTH - LABEL - len("~ ") - len(front) - len(gap) - len(end)
-    return f"{front}{gap}{_fit(name, max(room, 8))}{end}"
+    left = room() - LABEL - len("~ ") - len(front) - len(gap) - len(end)
+    return f"{front}{gap}{_fit(name, max(left, 8))}{end}"
 
 
-def _fit(text: str, room: int = WIDTH - LABEL) -> str:
-    return clip_middle(printable(text), room, ellipsis="...")
+def _fit(text: str, width: int | None = None) -> str:
+    return cut(printable(text), LABEL) if width is None else clip_middle(printable(text), width, ellipsis="...")

@@ -6,20 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import groupby
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from hfbench.actions.base import action
 from hfbench.actions.params import param
+from hfbench.line_width import cut, paragraph
 from hfbench.models.explain.facts import Explained, ExplainedKey
 from hfbench.models.explain.rows import MOST_ROWS, MOST_SEARCHED, json_text
 from hfbench.models.problem import counted
-from hfbench.text import clip_middle, printable
+from hfbench.text import printable
 
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
 
-WIDTH = 80
 NAME = 34
 """Cells of a key in a list; a longer one goes on a line of its own."""
 
@@ -40,17 +39,17 @@ class ExplainResult(Explained):
         return self.broken
 
     def lines(self) -> list[str]:
-        """The keys for people, at most 80 columns wide: those of the files first, defaults apart."""
-        shown = [clip_middle(printable(self.model), WIDTH, ellipsis="...")]
+        """The keys for people, as wide as the terminal: those of the files first, defaults apart."""
+        shown = [cut(printable(self.model))]
         for problem in self.problems:
-            shown += wrap(f"{'x' if problem.severity == 'error' else '!'} {problem}", WIDTH, max_lines=4)
+            shown += paragraph(f"{'x' if problem.severity == 'error' else '!'} {problem}", most=4)
         for (file, by), keys in groupby(self.keys, key=_group):
             rows = list(keys)
             shown += ["", _heading(file, by, len(rows))]
             for each in rows:
                 shown += _whole(each) if self.asked else _listed(each)
         for note in self.notes:
-            shown += ["", *wrap(f"~ {printable(note)}", WIDTH)]
+            shown += ["", *paragraph(f"~ {printable(note)}")]
         return shown
 
 
@@ -85,25 +84,25 @@ def _group(key: ExplainedKey) -> tuple[str, str]:
 
 
 def _heading(file: str, by: str, count: int) -> str:
-    return clip_middle(f"{by or file}, {counted(count, 'key')}", WIDTH, ellipsis="...")
+    return cut(f"{by or file}, {counted(count, 'key')}")
 
 
 def _listed(key: ExplainedKey) -> Iterator[str]:
     """A line of name and value, and one of what it means."""
     name = printable(key.key)
     if len(name) > NAME:
-        yield f"  {clip_middle(name, WIDTH - 2, ellipsis='...')}"
+        yield f"  {cut(name, 2)}"
         name = ""
-    value = clip_middle(printable(_value(key)), WIDTH - NAME - 3, ellipsis="...")
+    value = cut(printable(_value(key)), NAME + 3)
     yield f"  {name:<{NAME}} {value}"
     if key.becomes:
-        yield f"    ! {clip_middle(printable(_becomes(key)), WIDTH - 6, ellipsis='...')}"
+        yield f"    ! {cut(printable(_becomes(key)), 6)}"
     if key.meaning:
-        yield from wrap(key.meaning, WIDTH, initial_indent="    ", subsequent_indent="    ", max_lines=2)
+        yield from paragraph(key.meaning, most=2, first="    ", later="    ")
 
 
 def _whole(key: ExplainedKey) -> Iterator[str]:
-    yield from wrap(printable(key.key), WIDTH, initial_indent="  ", subsequent_indent="  ", max_lines=WHOLE)
+    yield from paragraph(printable(key.key), most=WHOLE, first="  ", later="  ")
     facts: Sequence[tuple[str, str]] = (
         ("value", _value(key)),
         ("means", key.meaning or "not explained yet"),
@@ -111,7 +110,7 @@ def _whole(key: ExplainedKey) -> Iterator[str]:
         ("by", key.how if key.origin == "default" and key.known else ""),
     )
     for label, text in facts:
-        lines = wrap(printable(text), WIDTH - 14, max_lines=WHOLE, placeholder=" ...", break_on_hyphens=False)
+        lines = paragraph(printable(text), 14, most=WHOLE)
         yield from (f"    {label if not number else '':<8}  {line}" for number, line in enumerate(lines))
 
 

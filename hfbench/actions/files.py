@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from hfbench.actions.base import action
 from hfbench.actions.params import param
 from hfbench.errors import UsageError
+from hfbench.line_width import cut, paragraph, room
 from hfbench.models.inventory.facts import CacheLayout, FileEntry, Inventory
 from hfbench.models.problem import counted
 from hfbench.text import clip_middle, printable
@@ -20,7 +20,6 @@ from hfbench.units import show_bytes
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
 
-WIDTH = 80
 LABEL = 10
 NAME = 42
 SHOWN_REVISIONS = 5
@@ -49,15 +48,15 @@ class FilesResult(Inventory):
         return ", ".join(told) or f"{counted(len(self.files), 'file')}, {show_bytes(self.bytes)}"
 
     def lines(self) -> list[str]:
-        """The files for people, at most 80 columns wide."""
-        width = min(max((len(printable(each.name)) for each in self.files), default=0), NAME)
+        """The files for people, as wide as the terminal."""
+        width = min(max((len(printable(each.name)) for each in self.files), default=0), room(NAME))
         rows = [line for each in self.files for line in _file_lines(each, width)]
         shared = f", {show_bytes(self.own_bytes)} its own, {show_bytes(self.shared_bytes)} shared"
         size = f"{counted(len(self.files), 'file')}, {show_bytes(self.bytes)}{shared if self.shared_bytes else ''}"
         head = [_labelled("model", self.model), _labelled("folder", self.folder), _labelled("size", size)]
         head += [_labelled("revision", " at ".join(filter(None, [self.revision, self.commit])))] if self.commit else []
         tail = list(_cache_lines(self.cache)) if self.cache else []
-        tail += [line for note in self.notes for line in wrap(f"~ {printable(note)}", WIDTH)]
+        tail += [line for note in self.notes for line in paragraph(f"~ {printable(note)}")]
         hashed = any(each.verdict for each in self.files)
         return [*head, "", *rows, *(["", *tail] if tail else []), *(["", self.headline] if hashed else [])]
 
@@ -104,7 +103,7 @@ def _file_lines(entry: FileEntry, width: int) -> Iterator[str]:
     name = clip_middle(printable(entry.name), width, ellipsis="...")
     yield f"{name:<{width}}  {entry.kind:<9} {show_bytes(entry.bytes):>9}  {_state(entry)}".rstrip()
     for text in _notes(entry):
-        yield from wrap(printable(text), WIDTH, initial_indent="  ", subsequent_indent="    ", max_lines=3)
+        yield from paragraph(printable(text), most=3, first="  ", later="    ")
 
 
 def _state(entry: FileEntry) -> str:
@@ -151,4 +150,4 @@ def _cache_lines(cache: CacheLayout) -> Iterator[str]:
 
 
 def _labelled(label: str, text: str) -> str:
-    return f"{label:<{LABEL}}{clip_middle(printable(text), WIDTH - LABEL, ellipsis='...')}".rstrip()
+    return f"{label:<{LABEL}}{cut(printable(text), LABEL)}".rstrip()

@@ -7,22 +7,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hfbench.actions.base import action
-from hfbench.actions.fit_text import text_lines
+from hfbench.actions.fit_text import text_lines, verdict
 from hfbench.actions.params import param
 from hfbench.estimate.facts import FitReport
+from hfbench.exits import Exit
 from hfbench.text import printable
 
 if TYPE_CHECKING:
     from hfbench.estimate.devices import Device
     from hfbench.jobs.run import Run
 
+TYPES = "float32, float16, bfloat16, fp8, int8 or fp4"
+NO_GPU = "no verdict without a GPU: name one with --gpu, such as H100 or 24GiB"
+
 
 @dataclass(frozen=True, kw_only=True)
 class FitResult(FitReport):
-    """The verdict; `failed` when the model does not fit or its weights are incomplete."""
+    """The verdict; `failed` when the model does not fit or its weights are incomplete.
+
+    Without a GPU, none of this machine and none named, the figures stand and the exit code is 4.
+    """
+
+    @property
+    def exit(self) -> int | None:
+        """4 without a GPU to fit to, where nothing else is wrong; None leaves it to `failed`."""
+        return int(Exit.ENVIRONMENT) if self.device is None and not self.failed else None
+
+    @property
+    def headline(self) -> str:
+        """The verdict; what is missing for one."""
+        return NO_GPU if self.device is None else verdict(self)[1]
 
     def lines(self) -> list[str]:
-        """The verdict for people, at most 80 columns wide."""
+        """The verdict for people, as wide as the terminal."""
         return text_lines(self)
 
 
@@ -32,13 +49,19 @@ class Fit:
     """Tell whether a model fits a GPU, and which term is in the way."""
 
     model: str = param("Folder, or repository in the Hugging Face cache", kind="model", positional=True)
-    gpu: str | None = param("GPU by name, or its memory such as 24GiB; default those of this machine", default=None)
+    gpu: str | None = param(
+        "GPU by name, as drivers list it too, or its memory such as 24GiB; default those of this machine", default=None
+    )
     context: int | None = param(
-        "Tokens of a sequence; default the model's limit, 32768 at most", default=None, ge=1, le=2**30, unit="token"
+        "Tokens of a sequence; default the limit of model and runtime, 32768 at most",
+        default=None,
+        ge=1,
+        le=2**30,
+        unit="token",
     )
     batch: int = param("Sequences at once", default=1, ge=1, le=2**20)
-    dtype: str | None = param("Type of the weights, packed ones unpacked; default as stored", default=None)
-    kv_dtype: str | None = param("Type of the KV cache, such as fp8; default that of the model", default=None)
+    dtype: str | None = param(f"Type of the weights, packed ones unpacked: {TYPES}; default as stored", default=None)
+    kv_dtype: str | None = param(f"Type of the KV cache: {TYPES}; default that of the model", default=None)
     tp: int = param("Tensor-parallel ranks", default=1, ge=1, le=1024)
     pp: int = param("Pipeline stages", default=1, ge=1, le=1024)
     ep: int = param("Expert-parallel ranks", default=1, ge=1, le=4096)
@@ -77,6 +100,6 @@ def _of_this_machine() -> tuple[Device | None, int | None, tuple[str, ...]]:
     ]
     if not sizes:
         reason = snapshot.reason or "no GPU tells its memory"
-        return None, None, (f"no verdict without a GPU ({reason}): name one with --gpu",)
+        return None, None, (f"{NO_GPU} ({reason})",)
     memory, name = min(sizes)
     return Device(name=printable(name), memory_bytes=memory, source="the driver of this machine"), len(sizes), ()

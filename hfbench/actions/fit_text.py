@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from textwrap import wrap
 
-from hfbench.estimate.facts import CacheShare, FitCell, FitReport
-from hfbench.text import clip_middle, printable
+from hfbench.estimate.facts import LONGEST, MOST_SEQUENCES, CacheShare, FitCell, FitReport
+from hfbench.line_width import USUAL, cut, paragraph
+from hfbench.text import printable
 from hfbench.units import GIB, KIB, MIB, TIB, show_bytes, show_count
 
-WIDTH = 80
 LABEL = 12
 SHOWN_KINDS = 4
 SHOWN_WARNINGS, SHOWN_GUESSES = 3, 2
@@ -39,19 +38,19 @@ Row = tuple[str, str]
 
 
 def text_lines(result: FitReport) -> list[str]:
-    """All of it, at most 80 columns wide."""
+    """All of it, as wide as the terminal."""
     rows = [*model_rows(result), *term_rows(result), *verdict_rows(result)]
     return [*map(_line, rows), *grid_lines(result), *map(_line, note_rows(result))]
 
 
 def model_rows(result: FitReport) -> Iterator[Row]:
     """What was asked of which model, and what its cache keeps."""
-    yield "model", _cut(result.model)
+    yield "model", printable(result.model)
     if result.weight_bytes is None:
         yield "weights", "not known"
     else:
         counted = f", {show_count(result.parameters)} parameters ({result.parameters:,})" if result.parameters else ""
-        yield "weights", _cut(f"{show_bytes(result.weight_bytes)}, {WEIGHED[result.source]}{counted}")
+        yield "weights", printable(f"{show_bytes(result.weight_bytes)}, {WEIGHED[result.source]}{counted}")
     ranks = "".join(f", {name} {value}" for name, value in _ranks(result) if value > 1)
     limit = f" of {result.context_limit:,}" if result.context_limit else ""
     yield "asked", f"context {result.context:,}{limit}, batch {result.batch:,}{ranks}"
@@ -62,7 +61,7 @@ def model_rows(result: FitReport) -> Iterator[Row]:
     next_token = f", {result.kv_bytes_of_next_token:,} for the next" if _windowed(result) else ""
     yield "KV cache", f"{result.kv_bytes_per_token:,} bytes a token{next_token}"
     for share in result.cache[:SHOWN_KINDS]:
-        yield "", _cut(_kind(share))
+        yield "", printable(_kind(share))
     if len(result.cache) > SHOWN_KINDS:
         yield "", f"and {len(result.cache) - SHOWN_KINDS} more kinds of layers"
 
@@ -91,11 +90,25 @@ def verdict_rows(result: FitReport) -> Iterator[Row]:
     device = result.device
     if device is None:
         return
-    yield "GPU", _cut(f"{device.needed} x {device.name}, {show_bytes(device.usable_bytes)} usable each")
+    yield "GPU", printable(f"{device.needed} x {device.name}, {show_bytes(device.usable_bytes)} usable each")
     yield "verdict", " ".join(verdict(result))
-    if result.largest_context is not None and result.largest_batch is not None:
-        most = f"context {result.largest_context:,} at batch {result.batch:,}"
-        yield "at most", f"{most}; batch {result.largest_batch:,} at context {result.context:,}"
+    yield from most_rows(result)
+
+
+def most_rows(result: FitReport) -> Iterator[Row]:
+    """The most context and the most sequences that fit, in one row where that is short."""
+    if result.largest_context is None or result.largest_batch is None:
+        return
+    told = "" if result.context_limit else ", no limit told"
+    bound = LONGEST if result.context_limit is None else None
+    context = f"context {_at_least(result.largest_context, bound)} at batch {result.batch:,}{told}"
+    batch = f"batch {_at_least(result.largest_batch, MOST_SEQUENCES)} at context {result.context:,}"
+    whole = f"{context}; {batch}"
+    if LABEL + len(whole) <= USUAL:
+        yield "at most", whole
+    else:
+        yield "at most", context
+        yield "", batch
 
 
 def verdict(result: FitReport) -> tuple[str, str]:
@@ -103,6 +116,8 @@ def verdict(result: FitReport) -> tuple[str, str]:
     device = result.device
     if device is None:
         return "~", "no GPU to fit it to"
+    if result.fits is not False and result.failed:
+        return "x", "what can be read fits, but the weights are incomplete"
     if result.fits and result.total_bytes is not None:
         return "ok", f"fits, {show_bytes(device.usable_bytes - result.total_bytes)} to spare"
     if result.fits is False and result.limiting == "gpus":
@@ -118,7 +133,7 @@ def note_rows(result: FitReport) -> Iterator[Row]:
     for sign, notes, most in (("!", result.warnings, SHOWN_WARNINGS), ("~", result.guesses, SHOWN_GUESSES)):
         label = "warnings" if sign == "!" else "guesses"
         for place, note in enumerate(notes[:most]):
-            for number, line in enumerate(wrap(printable(note), WIDTH - LABEL - 2, max_lines=2, placeholder=" ...")):
+            for number, line in enumerate(paragraph(printable(note), LABEL + 2, most=2)):
                 yield "" if place or number else label, f"{'  ' if number else sign + ' '}{line}"
         if len(notes) > most:
             yield "", f"and {len(notes) - most} more (--json lists all)"
@@ -136,13 +151,13 @@ def grid_lines(result: FitReport) -> Iterator[str]:
 
 
 def context_label(context: int, limit: int | None) -> str:
-    """`128k` for 131,072; one beyond the model's limit is marked."""
+    """`128k` for 131,072; one beyond the limit is marked. Seven letters at most: millions that are odd are rounded."""
     for unit, size in (("M", MIB), ("k", KIB)):
         if context >= size and context % size == 0:
             text = f"{context // size}{unit}"
             break
     else:
-        text = f"{context}"
+        text = f"{context}" if context < 1_000_000 else f"{context / MIB:.{1 if context < 100 * MIB else 0}f}M"
     return f"{text}!" if limit and context > limit else text
 
 
@@ -164,6 +179,11 @@ def gib(size: float) -> str:
     return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
 
 
+def _at_least(number: int, bound: int | None) -> str:
+    """The bound of a search is no fact of the model: what reached it may be more."""
+    return f"{number:,} or more" if number == bound else f"{number:,}"
+
+
 def _ranks(result: FitReport) -> tuple[tuple[str, int], ...]:
     return ("tp", result.tp), ("pp", result.pp), ("ep", result.ep)
 
@@ -183,8 +203,4 @@ def _kind(share: CacheShare) -> str:
 
 
 def _line(row: Row) -> str:
-    return f"{row[0]:<{LABEL}}{row[1]}".rstrip()
-
-
-def _cut(text: str) -> str:
-    return clip_middle(printable(text), WIDTH - LABEL, ellipsis="...")
+    return f"{row[0]:<{LABEL}}{cut(row[1], LABEL)}".rstrip()

@@ -24,7 +24,7 @@ class GpusResult(GpuSnapshot):
     """A snapshot of all GPUs; a value that could not be read is its reason."""
 
     def lines(self) -> list[str]:
-        """One row a GPU with what is wrong below it, 80 columns at most."""
+        """One row a GPU with what is wrong below it, as wide as the terminal."""
         from hfbench.actions.gpus_text import plain_lines
 
         return plain_lines(self)

@@ -11,10 +11,10 @@ from typing import Any
 
 from hfbench.gpu.reading import Unavailable, Value
 from hfbench.gpu.telemetry import DeviceReading, GpuProcess, GpuSnapshot
+from hfbench.line_width import cut_end
 from hfbench.text import clip, printable
 from hfbench.units import GIB, show_bytes
 
-WIDTH = 80
 BAR = 10
 MOST_PROCESSES = 8
 """Shown of one card."""
@@ -26,13 +26,13 @@ Line = tuple[str, str]
 
 
 def plain_lines(snapshot: GpuSnapshot) -> list[str]:
-    """One row a card with what is wrong below it, at most 80 columns."""
+    """One row a card with what is wrong below it, as wide as the terminal."""
     if not snapshot.devices:
-        return [clip(f"no GPU: {snapshot.reason}", WIDTH)]
+        return [cut_end(f"no GPU: {snapshot.reason}")]
     rows = [f"{'':>3} {'GPU':<26}{'used':>11}{'total':>11}{'util':>7}{'temp':>7}{'power':>9}"]
     for device in snapshot.devices:
-        rows += [clip(text, WIDTH) for text, _ in _card(device)]
-    return [*rows, clip(_foot(snapshot), WIDTH)]
+        rows += [cut_end(text) for text, _ in _card(device)]
+    return [*rows, cut_end(_foot(snapshot))]
 
 
 def watch_lines(snapshot: GpuSnapshot, *, width: int, height: int, ascii: bool, color: bool) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from hfbench.actions.base import action
 from hfbench.actions.params import param
+from hfbench.line_width import cut, paragraph, room
 from hfbench.models.facts import ModelSummary
 from hfbench.models.problem import Problem, counted
 from hfbench.text import clip_middle, printable
@@ -18,7 +18,6 @@ from hfbench.units import show_bytes, show_count
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
 
-WIDTH = 80
 LABEL = 11
 SHOWN_DTYPES = 5
 SHOWN_TENSORS = 3
@@ -34,7 +33,7 @@ class InspectResult(ModelSummary):
     failed: bool
 
     def lines(self) -> list[str]:
-        """The facts for people, at most 80 columns wide."""
+        """The facts for people, as wide as the terminal."""
         rows = [*_identity(self), *_weights(self), *_shape(self), *_tensors(self), *_findings(self)]
         return [f"{label:<{LABEL}}{text}".rstrip() for label, text in rows]
 
@@ -96,7 +95,7 @@ def _shape(result: ModelSummary) -> Iterator[Row]:
         {True: "tied", False: "untied", None: None}[result.tied],
     ]
     known = ", ".join(filter(None, facts))
-    for place, line in enumerate(wrap(known, WIDTH - LABEL)):
+    for place, line in enumerate(paragraph(known, LABEL)):
         yield "" if place else "shape", line
     tokenizer = result.tokenizer
     told = [
@@ -110,9 +109,8 @@ def _shape(result: ModelSummary) -> Iterator[Row]:
 def _tensors(result: ModelSummary) -> Iterator[Row]:
     for place, tensor in enumerate(result.biggest[:SHOWN_TENSORS]):
         size = show_bytes(tensor.bytes)
-        detail = clip_middle("x".join(map(str, tensor.shape)) or "scalar", 20, ellipsis="...")
-        room = WIDTH - LABEL - len(size) - len(detail) - len(tensor.dtype) - 6
-        name = clip_middle(printable(tensor.name), room, ellipsis="...")
+        detail = clip_middle("x".join(map(str, tensor.shape)) or "scalar", room(20, shares=2), ellipsis="...")
+        name = cut(printable(tensor.name), LABEL + len(size) + len(detail) + len(tensor.dtype) + 6)
         yield "" if place else "biggest", f"{size}  {tensor.dtype}  {detail}  {name}"
 
 
@@ -125,15 +123,8 @@ def _findings(result: ModelSummary) -> Iterator[Row]:
 
 
 def _wrapped(problem: Problem) -> list[str]:
-    return wrap(
-        f"{_SIGNS[problem.severity]} {problem}",
-        WIDTH - LABEL,
-        subsequent_indent="  ",
-        max_lines=3,
-        placeholder=" ...",
-        break_on_hyphens=False,
-    )
+    return paragraph(f"{_SIGNS[problem.severity]} {problem}", LABEL, most=3, later="  ")
 
 
 def _fit(text: str) -> str:
-    return clip_middle(printable(text), WIDTH - LABEL, ellipsis="...")
+    return cut(printable(text), LABEL)

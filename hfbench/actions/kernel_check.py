@@ -6,18 +6,17 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from hfbench.actions.base import action
 from hfbench.actions.params import param
 from hfbench.gpu.kernels.results import CheckRow
-from hfbench.text import clip, clip_middle
+from hfbench.line_width import cut, cut_end, paragraph, room
+from hfbench.text import cells, clip
 
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
 
-WIDTH = 80
 LABEL = 30
 MOST_TOLD = 10
 """Cases that are wrong and written out; `--json` lists all."""
@@ -45,18 +44,19 @@ class KernelCheckResult:
         return ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items()) or "no case"
 
     def lines(self) -> list[str]:
-        """A line a configuration and element type, then what is wrong; at most 80 columns wide."""
+        """A line a configuration and element type, then what is wrong; as wide as the terminal."""
         head = f"{self.kernel}: {self.headline}  (Triton {self.triton}, interpreted)"
-        columns = f"{'configuration':<{LABEL}}{'dtype':<8}{'cases':>6}{'ok':>6}{'max abs':>11}{'of tolerance':>14}"
+        width = _label_width(self.rows)
+        columns = f"{'configuration':<{width}}{'dtype':<8}{'cases':>6}{'ok':>6}{'max abs':>11}{'of tolerance':>14}"
         wrong = [row for row in self.rows if row.verdict != "ok"]
         told = [line for row in wrong[:MOST_TOLD] for line in _paragraph(row)]
         if len(wrong) > MOST_TOLD:
             told.append(f"and {len(wrong) - MOST_TOLD:,} more (--json lists all)")
         notes = sorted({f"{row.dtype}: {row.reason}" for row in self.rows if row.verdict == "ok" and row.reason})
-        where = clip_middle(self.file, WIDTH, ellipsis="...")
-        noted = [line for note in notes for line in wrap(f"~ {note}", WIDTH, subsequent_indent="  ")]
+        where = cut(self.file)
+        noted = [line for note in notes for line in paragraph(f"~ {note}", later="  ")]
         blank = [""] if told or noted else []
-        return [clip(head, WIDTH, ellipsis="..."), where, "", columns, *_groups(self.rows), *blank, *told, *noted]
+        return [cut_end(head), where, "", columns, *_groups(self.rows, width), *blank, *told, *noted]
 
 
 @action("kernel.check", result=KernelCheckResult, needs=("torch", "triton"), extra="torch,triton")
@@ -89,18 +89,24 @@ class KernelCheck:
         )
 
 
-def _groups(rows: tuple[CheckRow, ...]) -> Iterator[str]:
+def _label_width(rows: tuple[CheckRow, ...]) -> int:
+    """Cells of the first column: more than LABEL where a label needs them and the line has them."""
+    longest = max((cells(row.config) + 1 for row in rows), default=0)
+    return max(LABEL, min(longest, room(LABEL)))
+
+
+def _groups(rows: tuple[CheckRow, ...], width: int) -> Iterator[str]:
     for (config, dtype), alike in groupby(rows, lambda row: (row.config, row.dtype)):
         cases = list(alike)
         fine = sum(row.verdict == "ok" for row in cases)
         apart = max((row.max_abs for row in cases if row.max_abs is not None), default=None)
         worst = max((row.worst for row in cases if row.worst is not None), default=None)
         figures = f"{'-' if apart is None else f'{apart:.2g}':>11}{'-' if worst is None else f'{worst:.2g}':>14}"
-        label = clip(config, LABEL - 1, ellipsis="...")
-        yield f"{label:<{LABEL}}{dtype:<8}{len(cases):>6}{fine:>6}{figures}"
+        label = clip(config, width - 1, ellipsis="...")
+        yield f"{label:<{width}}{dtype:<8}{len(cases):>6}{fine:>6}{figures}"
 
 
 def _paragraph(row: CheckRow) -> list[str]:
     sizes = " ".join(f"{axis}={size}" for axis, size in row.shape.items())
     text = f"x  {row.config} {row.dtype} {sizes}: {row.verdict}: {row.reason}"
-    return wrap(text, WIDTH, subsequent_indent="   ", max_lines=4, placeholder=" ...", break_on_hyphens=False)
+    return paragraph(text, most=4, later="   ")

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hfbench.actions.base import action
-from hfbench.text import clip
+from hfbench.line_width import cut_end
 
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
-
-WIDTH = 80
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +28,9 @@ class KernelListResult:
     kernels: tuple[ShippedKernel, ...]
 
     def lines(self) -> list[str]:
-        """One line a kernel, at most 80 columns wide."""
+        """One line a kernel, as wide as the terminal."""
         width = max(len(each.name) for each in self.kernels) + 2
-        return [clip(f"{each.name:<{width}}{each.summary}", WIDTH, ellipsis="...") for each in self.kernels]
+        return [cut_end(f"{each.name:<{width}}{each.summary}") for each in self.kernels]
 
 
 @action("kernel.list", result=KernelListResult, inline=True)

@@ -6,18 +6,17 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
 from hfbench.actions.base import action
 from hfbench.actions.params import param
 from hfbench.gpu.kernels.results import StaticRow
-from hfbench.text import clip, clip_middle
+from hfbench.line_width import cut, cut_end, paragraph, room
+from hfbench.text import cells, clip
 
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
 
-WIDTH = 80
 LABEL = 25
 USUAL = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 NEVER_FINE = ("refused", "failed", "timeout", "crash")
@@ -52,12 +51,14 @@ class KernelStaticResult:
         return ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
 
     def lines(self) -> list[str]:
-        """A table, then a sentence for each configuration; at most 80 columns wide."""
+        """A table, then a sentence for each configuration; as wide as the terminal."""
         head = f"{self.kernel}: {self.headline}  (Triton {self.triton})"
-        columns = f"{'configuration':<{LABEL}}{'arch':<7}{'regs':>5}{'spills':>8}{'shared':>15}{'warps':>7}  verdict"
+        labels = _labels(self.rows)
+        width = max(LABEL, min(max((cells(each) + 1 for each in labels), default=0), room(LABEL)))
+        columns = f"{'configuration':<{width}}{'arch':<7}{'regs':>5}{'spills':>8}{'shared':>15}{'warps':>7}  verdict"
         told = [line for each in self.verdicts for line in _sentence(each)]
-        where = clip_middle(self.file, WIDTH, ellipsis="...")
-        return [clip(head, WIDTH, ellipsis="..."), where, "", columns, *_rows(self.rows), "", *told]
+        where = cut(self.file)
+        return [cut_end(head), where, "", columns, *_rows(self.rows, labels, width), "", *told]
 
 
 @action("kernel.static", result=KernelStaticResult, needs=("triton",), extra="triton")
@@ -108,15 +109,22 @@ class KernelStatic:
         )
 
 
-def _rows(rows: tuple[StaticRow, ...]) -> Iterator[str]:
+def _labels(rows: tuple[StaticRow, ...]) -> list[str]:
+    """What each configuration is called, with its element type where there are several."""
     several = len({row.dtype for row in rows}) > 1
-    for (config, dtype), alike in groupby(rows, lambda row: (row.config, row.dtype)):
-        label = clip(f"{config} {dtype}" if several else config, LABEL - 1, ellipsis="...")
+    kinds = [kind for kind, _ in groupby(rows, lambda row: (row.config, row.dtype))]
+    return [f"{config} {dtype}" if several else config for config, dtype in kinds]
+
+
+def _rows(rows: tuple[StaticRow, ...], labels: list[str], width: int) -> Iterator[str]:
+    groups = groupby(rows, lambda row: (row.config, row.dtype))
+    for whole, (_, alike) in zip(labels, groups, strict=True):
+        label = clip(whole, width - 1, ellipsis="...")
         for row in alike:
             shared = f"{'-' if row.shared_bytes is None else row.shared_bytes}/{row.shared_limit}"
             share = f"{row.occupancy:.0%}" if row.occupancy else "-"
             figures = f"{_figure(row.registers):>5}{_figure(row.spills):>8}{shared:>15}{share:>7}"
-            yield f"{label:<{LABEL}}{row.arch:<7}{figures}  {row.verdict}"
+            yield f"{label:<{width}}{row.arch:<7}{figures}  {row.verdict}"
             label = ""
 
 
@@ -126,4 +134,4 @@ def _figure(value: int | None) -> str:
 
 def _sentence(verdict: ConfigVerdict) -> list[str]:
     text = f"{verdict.config} {verdict.dtype}: {verdict.text}"
-    return wrap(text, WIDTH, subsequent_indent="  ", max_lines=6, placeholder=" ...", break_on_hyphens=False)
+    return paragraph(text, most=6, later="  ")

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from hfbench.actions.base import Spec
 from hfbench.codec import decode
+from hfbench.line_width import lines_of
 from hfbench.text import printable
 
 
-def result_lines(spec: Spec, data: Mapping[str, Any]) -> list[str]:
-    """A result's lines, safe to print and at most 80 columns wide where its class has `lines()`."""
+def result_lines(spec: Spec, data: Mapping[str, Any], *, width: int | None = None) -> list[str]:
+    """A result's lines, safe to print; where its class has `lines()` as wide as the terminal, or `width` cells."""
     if hasattr(spec.result, "lines"):
         try:
             result: Any = decode(spec.result, data)
-            return [printable(line) for line in result.lines()]
+            with lines_of(width) if width is not None else nullcontext():
+                return [printable(line) for line in result.lines()]
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
             pass  # written by another version: its fields are still worth showing
     return field_lines(data)

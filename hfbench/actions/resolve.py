@@ -6,21 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from hfbench.actions.base import action
 from hfbench.actions.params import param
+from hfbench.exits import Exit
+from hfbench.line_width import cut, paragraph
 from hfbench.models.problem import listed
 from hfbench.models.resolution.trace import State, Step
 from hfbench.models.resolution.verdicts import CONFIGURATION_ALONE
 from hfbench.models.runtimes import RUNTIMES, TITLES, Runtime
-from hfbench.text import clip_middle
 
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
 
-WIDTH = 80
 SIGN = 2
 LABEL = 15
 MOST_LINES = 6
@@ -46,9 +45,14 @@ class ResolveResult:
     runtimes: Mapping[str, Mapping[str, Any]]
     failed: bool
 
+    @property
+    def exit(self) -> int | None:
+        """2 where the reference leads nowhere, as for every other action; None leaves it to `failed`."""
+        return int(Exit.USAGE) if self.folder is None else None
+
     def lines(self) -> list[str]:
-        """Steps, then verdicts side by side, at most 80 columns wide."""
-        head = clip_middle(self.model, WIDTH, ellipsis="...")
+        """Steps, then verdicts side by side, as wide as the terminal."""
+        head = cut(self.model)
         return [head, "", *_told_steps(self.steps), "", *_told_verdicts(self.runtimes)]
 
 
@@ -138,6 +142,6 @@ def _lines(sign: str, label: str, text: str) -> Iterator[str]:
     """A sign, a label and a text of at most MOST_LINES lines beside them."""
     head = f"{sign:<{SIGN}} {label:<{LABEL}}"
     indent = " " * len(head)
-    parts = wrap(text, WIDTH - len(head), max_lines=MOST_LINES, placeholder=" ...", break_on_hyphens=False) or [""]
+    parts = paragraph(text, len(head), most=MOST_LINES) or [""]
     for number, part in enumerate(parts):
         yield f"{indent if number else head}{part}".rstrip()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from hfbench.actions.base import action
 from hfbench.actions.params import param
 from hfbench.errors import HfbenchError, UsageError, error_from_parts
+from hfbench.line_width import cut, cut_end, paragraph, room
 from hfbench.models.problem import counted
-from hfbench.text import clip, clip_middle, printable
+from hfbench.text import clip, printable
 from hfbench.tokens.compare import Comparison
 from hfbench.tokens.encoded import Token
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from hfbench.models.reference import Location
     from hfbench.tokens.encoded import Encoded
 
-WIDTH = 80
 SHOWN = 40
 """Tokens in the table for people; `--json` lists all."""
 
@@ -44,10 +43,10 @@ class TokenizeResult:
         return f"{counted(self.count, 'token')}, {counted(self.bytes, 'byte')}"
 
     def lines(self) -> list[str]:
-        """Counts, a line a token and the comparison, at most 80 columns wide."""
+        """Counts, a line a token and the comparison, as wide as the terminal."""
         head = [
-            clip_middle(self.model, WIDTH, ellipsis="..."),
-            clip(f"{self.headline}, {counted(self.characters, 'character')}  ({self.source})", WIDTH, ellipsis="..."),
+            cut(self.model),
+            cut_end(f"{self.headline}, {counted(self.characters, 'character')}  ({self.source})"),
         ]
         rows = list(_rows(self.tokens[:SHOWN]))
         left = self.count - SHOWN
@@ -116,9 +115,9 @@ def compare_lines(comparison: Comparison, count: int) -> Iterator[str]:
     """What the second tokenizer makes of it, in sentences."""
     ratio = f", {comparison.ratio:.3f} times as many" if comparison.ratio is not None else ""
     yield ""
-    yield clip_middle(f"compared with {comparison.model}", WIDTH, ellipsis="...")
-    yield f"{counted(comparison.count, 'token')} against {count:,}{ratio}  ({comparison.source})"[:WIDTH]
-    yield from wrap(difference_text(comparison), WIDTH, max_lines=4, placeholder=" ...")
+    yield cut(f"compared with {comparison.model}")
+    yield cut_end(f"{counted(comparison.count, 'token')} against {count:,}{ratio}  ({comparison.source})")
+    yield from paragraph(difference_text(comparison), most=4)
 
 
 def difference_text(comparison: Comparison) -> str:
@@ -141,8 +140,7 @@ def _rows(tokens: tuple[Token, ...]) -> Iterator[str]:
     ends = max((len(str(token.end)) for token in tokens), default=1)
     for row, token in enumerate(tokens):
         kind = "special" if token.special else "added" if token.added else ""
-        text = clip(f"'{printable(token.text)}'", 30, ellipsis="...")
-        piece = clip(printable(token.piece), 30, ellipsis="...")
-        yield f"{row:>3}  {token.id:>{ids}}  {token.begin:>{ends}}-{token.end:<{ends}}  {kind:<7}  {text}  {piece}"[
-            :WIDTH
-        ]
+        text = clip(f"'{printable(token.text)}'", room(30, shares=2), ellipsis="...")
+        piece = clip(printable(token.piece), room(30, shares=2), ellipsis="...")
+        place = f"{row:>3}  {token.id:>{ids}}  {token.begin:>{ends}}-{token.end:<{ends}}"
+        yield f"{place}  {kind:<7}  {text}  {piece}"[: room()]

@@ -47,7 +47,6 @@ class Rule:
     id: str
     name: str
     severity: Severity
-    since: str
     scope: Scope
     codes: tuple[str, ...]
     summary: str
@@ -78,7 +77,6 @@ def rule(
     name: str,
     *,
     severity: Severity = "error",
-    since: str = "0.2",
     on: Scope = "model",
     codes: tuple[str, ...] = (),
 ) -> Callable[[Judge], Judge]:
@@ -95,7 +93,6 @@ def rule(
             id=id,
             name=name,
             severity=severity,
-            since=since,
             scope=on,
             codes=codes,
             summary=summary,

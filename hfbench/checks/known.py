@@ -79,7 +79,10 @@ def of_type(name: str, model_type: str | None) -> bool:
 def type_of_architecture(name: str) -> str | None:
     """The model type whose base class has the same stem, so that a missing model_type can be suggested."""
     stem = _stem(name)
-    return next((each for each, base in transformers().base_models.items() if base == f"{stem}Model"), None)
+    types = [each for each, base in transformers().base_models.items() if base == f"{stem}Model"]
+    builds = [each for each in types if transformers().task_models.get(each) == name]
+    alike = [each for each in types if each.replace("_", "").replace("-", "") == stem.lower()]
+    return next(iter(alike or builds or types), None)
 
 
 def _stem(name: str) -> str:

@@ -29,7 +29,7 @@ def page_of(rule: Rule) -> str:
         "",
         rule.summary,
         "",
-        f"Severity: {rule.severity}. Judges {JUDGES[rule.scope]}. Since hfbench {rule.since}.",
+        f"Severity: {rule.severity}. Judges {JUDGES[rule.scope]}.",
         "",
         "## Why",
         "",

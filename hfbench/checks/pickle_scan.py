@@ -31,6 +31,7 @@ DEEPEST = 2
 """Archives inside archives, and compressed files inside them."""
 
 _ZIP = b"PK\x03\x04"
+_NPY = b"\x93NUMPY"
 _TAR = slice(257, 262)
 _BLOCK = 512
 
@@ -50,7 +51,7 @@ class PickleScan:
     """The globals that a file would import, and why it could not be read to its end, if so."""
 
     kind: str
-    """`zip`, `pickle`, `unknown`, or `long` for what was not walked to its end."""
+    """`zip`, `pickle`, `array` for one of numbers, `unknown`, or `long` for what was not walked to its end."""
     globals: frozenset[tuple[str, str]] = frozenset()
     broken: str = ""
     members: tuple[str, ...] = ()
@@ -72,6 +73,8 @@ def _scan(file: BinaryIO, size: int, walk: Walk, depth: int) -> PickleScan:
     file.seek(0)
     if head[:2] == _ZIP[:2]:
         return _scan_zip(file, walk, depth)
+    if head.startswith(_NPY):
+        return _scan_array(file, head, walk)
     if head[_TAR] == b"ustar":
         return _scan_tar(file, walk)
     if depth and head[:2] in _PACKED:
@@ -143,6 +146,20 @@ def _scan_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, walk: Walk, de
     return _scan_many(raw, walk, cut=len(raw) == MOST_BYTES)
 
 
+def _scan_array(file: BinaryIO, head: bytes, walk: Walk) -> PickleScan:
+    """An array of numpy: numbers, or objects, which are a pickle behind the header."""
+    size = 2 if head[6:7] == b"\x01" else 4
+    begin = 8 + size + int.from_bytes(head[8 : 8 + size], "little")
+    file.seek(8 + size)
+    told = file.read(min(begin, MOST_BYTES))[: begin - 8 - size]
+    if b"O" not in told.replace(b"fortran_order", b""):
+        return PickleScan("array")
+    file.seek(begin)
+    raw = file.read(MOST_BYTES)
+    broken = _scan_many(raw, walk, cut=len(raw) == MOST_BYTES)
+    return PickleScan("pickle", frozenset(walk.globals), broken)
+
+
 def _scan_tar(file: BinaryIO, walk: Walk) -> PickleScan:
     """torch's oldest format: an archive of tar whose members are pickles."""
     names: list[str] = []
@@ -189,7 +206,7 @@ def _scan_many(raw: bytes, walk: Walk, *, cut: bool) -> str:
 def _scan_rest(stream: io.BytesIO, walk: Walk) -> None:
     """Tensors' bytes as a rule; but whole pickles of the oldest protocols are pickles."""
     for _ in range(MOST_PICKLES):
-        rest = Walk(opcodes=walk.opcodes)
+        rest = Walk(opcodes=walk.opcodes, since=walk.since)
         try:
             rest.one(stream)
         except Exception:  # anything but a whole pickle

@@ -28,7 +28,8 @@ def code_files(classes: Iterable[str]) -> list[CodeFile]:
     for each in classes:
         repo, mark, name = each.rpartition("--")
         module = name.rpartition(".")[0] or name
-        found.append(CodeFile(module.replace(".", "/") + ".py", repo if mark else ""))
+        path = module.replace(".", "/") if all(map(str.isidentifier, module.split("."))) else module
+        found.append(CodeFile(f"{path}.py", repo if mark else ""))
     return list(dict.fromkeys(found))
 
 

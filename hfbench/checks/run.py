@@ -21,7 +21,7 @@ UNKNOWN = "HB100"
 MOST = 1_000
 """Findings of one rule; a hostile file could ask for as many as it has bytes."""
 
-NOTHING_JUDGED = frozenset({"HB801", "HB803"})
+NOTHING_JUDGED = frozenset({"HB801", "HB802", "HB803", "HB804"})
 """Findings after which nothing was there to be judged."""
 
 
@@ -30,6 +30,7 @@ class Report:
     """What all rules found on one target, errors first."""
 
     model: str
+    folder: str
     findings: tuple[Finding, ...]
     values: ValueScan | None = None
     """The figures of every tensor, if they were asked for and could be read."""
@@ -81,7 +82,12 @@ def report_on(subject: Subject, chosen: Iterable[Rule] | None = None) -> Report:
     unique = {(each.id, each.file, each.message): each for each in found}
     ordered = sorted(unique.values(), key=lambda each: (order[each.severity], each.id))
     nothing = subject.trouble is not None and subject.trouble.severity == "error"
-    return Report(model=_name(subject), findings=tuple(ordered), values=None if nothing else subject.values)
+    return Report(
+        model=_name(subject),
+        folder=str(subject.folder),
+        findings=tuple(ordered),
+        values=None if nothing else subject.values,
+    )
 
 
 def _applies(rule: Rule, subject: Subject) -> bool:

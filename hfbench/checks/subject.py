@@ -9,20 +9,23 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from hfbench.checks.known import known_type, of_type
 from hfbench.checks.pickle_index import pickle_index_problems
 from hfbench.checks.pickle_ops import Walk
 from hfbench.checks.pickle_scan import PickleScan, scan_file
 from hfbench.checks.remote_code import MAPPING_FILES, auto_map
 from hfbench.checks.side_files import side_problems
-from hfbench.checks.tensor_names import Places, places
+from hfbench.checks.tensor_names import Layers, Places, places
 from hfbench.models.checkpoint import Checkpoint, Gathering, read_weights
-from hfbench.models.config import CONFIG, TEXT_PARTS, ModelConfig, read_config
+from hfbench.models.config import CONFIG, ModelConfig, read_config
+from hfbench.models.context import TEXT_PARTS
 from hfbench.models.facts import TokenizerFacts
 from hfbench.models.files import ModelFile, describe_file, list_files, open_regular
 from hfbench.models.json_text import JsonError, JsonObject, parse_small, read_object
 from hfbench.models.magic import LOOK, is_lfs_pointer
 from hfbench.models.problem import ModelError, Problem
 from hfbench.models.reference import Location
+from hfbench.models.tensor_fit import Fit, fit_of
 from hfbench.models.tokenizer import read_tokenizer
 from hfbench.models.values.facts import ValueScan
 from hfbench.models.values.scan import scan_values
@@ -32,7 +35,7 @@ from hfbench.text import printable
 from hfbench.tokens.render import Attempt, render
 from hfbench.tokens.templates_text import MORE, Template, template_texts
 
-PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".th", ".ckpt", ".pk", ".pkl", ".pickle", ".dill", ".joblib")
+PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".th", ".ckpt", ".pk", ".pkl", ".pickle", ".dill", ".joblib", ".npy")
 
 WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 """Ends of the names of classes that generate text."""
@@ -224,8 +227,27 @@ class Subject:
 
     @cached_property
     def custom(self) -> bool:
-        """True when the configuration class comes from the repository: library rules do not bind it."""
-        return "AutoConfig" in auto_map(self.raw)
+        """True when the configuration class comes from the repository: library rules do not bind it.
+
+        A library that knows the model type takes its own class, whatever auto_map names.
+        """
+        return "AutoConfig" in auto_map(self.raw) and not known_type(self.config.model_type)
+
+    @cached_property
+    def fit(self) -> Fit | None:
+        """The tensors against the laws of the family; None where these are not known or another class is named."""
+        classes = self.config.architectures
+        if self.raw.get("is_encoder_decoder") or (classes and not of_type(classes[0], self.config.model_type)):
+            return None
+        return fit_of(self.raw, self.text.values, self.checkpoint.columns)
+
+    @cached_property
+    def layers(self) -> Layers | None:
+        """The layers of the language model, None when there are none or it is not certain which they are."""
+        fit = self.fit
+        if fit is None or not fit.laws.counted or not fit.numbers:
+            return self.places.layers
+        return Layers(f"{fit.root}{fit.laws.layers}".rstrip("."), fit.numbers)
 
     @property
     def writes_text(self) -> bool:
@@ -257,7 +279,7 @@ class Subject:
                         if is_lfs_pointer(file.read(LOOK)):
                             continue
                         file.seek(0)
-                        walk = Walk(opcodes=walk.opcodes)
+                        walk = Walk(opcodes=walk.opcodes, since=walk.since)
                         yield each, scan_file(file, each.bytes, walk)
                 except (ModelError, OSError) as error:
                     yield each, PickleScan("unknown", broken=f"cannot be read ({error})")

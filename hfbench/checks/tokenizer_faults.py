@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import Any
 
+from hfbench.checks.tokenizer_steps import STEPS, step_faults
 from hfbench.models.problem import quoted
 
 NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -15,7 +17,21 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 }
 """Models of tokenizers 0.23 and the fields they need."""
 
-STEPS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
+TYPES: Mapping[str, Mapping[str, str]] = {
+    "BPE": {
+        "unk_token": "text",
+        "continuing_subword_prefix": "text",
+        "end_of_word_suffix": "text",
+        "fuse_unk": "flag",
+        "byte_fallback": "flag",
+        "ignore_merges": "flag",
+    },
+    "WordLevel": {"unk_token": "text"},
+    "WordPiece": {"unk_token": "text", "continuing_subword_prefix": "text", "max_input_chars_per_word": "count"},
+    "Unigram": {"byte_fallback": "flag"},
+}
+"""What the fields of these models must be, where they are not null."""
+
 PARTS = frozenset({"version", "truncation", "padding", "added_tokens", "model", *STEPS})
 VERSION = "1.0"
 
@@ -33,10 +49,7 @@ def fast_faults(content: Mapping[str, Any]) -> Iterator[str]:
         yield f"there is a key {quoted(odd[0])}, which tokenizers does not know"
     if content.get("version", VERSION) != VERSION:
         yield f"the version is {quoted(content['version'])}, tokenizers reads {VERSION}"
-    for name in STEPS:
-        step = content.get(name)
-        if step is not None and not (isinstance(step, dict) and isinstance(step.get("type"), str)):
-            yield f"the {name} is no object with a type"
+    yield from step_faults(content)
     if "added_tokens" not in content:
         yield "there are no added_tokens"
     elif (fault := _added_fault(content["added_tokens"])) is not None:
@@ -66,6 +79,8 @@ def config_faults(content: Mapping[str, Any]) -> Iterator[str]:
     length = content.get("model_max_length")
     if length is not None and not isinstance(length, (int, float)):
         yield f"model_max_length is {quoted(length)}, a number is needed"
+    if isinstance(content.get("auto_map"), (str, int, float)):
+        yield "auto_map is no object of classes by their roles"
     if content.get("tokenizer_class") is not None and not isinstance(content["tokenizer_class"], str):
         yield "tokenizer_class is no text"
 
@@ -94,12 +109,17 @@ def _model_fault(model: object) -> str | None:
         lacking = [key for key in NEEDED[kind] if model.get(key) is None]
         if lacking:
             return f"the model has no {lacking[0]}"
+        if (wrong := _wrong_field(model, kind)) is not None:
+            return f"the {wrong} of the model is {quoted(model[wrong])}"
     if isinstance(vocab, dict) and kind != "Unigram":
-        wrong = next((token for token, number in vocab.items() if not _is_id(number)), None)
-        return f"the token {quoted(wrong)} has the id {quoted(vocab[wrong])}" if wrong is not None else _unknown(model)
+        token = next((token for token, number in vocab.items() if not _is_id(number)), None)
+        return f"the token {quoted(token)} has the id {quoted(vocab[token])}" if token is not None else _unknown(model)
     if isinstance(vocab, list) and kind in (None, "Unigram"):
         if not all(isinstance(each, list) and len(each) == 2 and isinstance(each[0], str) for each in vocab):
             return "the vocab is no list of tokens and their scores"
+        odd = next((each for each in vocab if not _is_score(each[1])), None)
+        if odd is not None:
+            return f"the score of {quoted(odd[0])} is {quoted(odd[1])}"
         unknown = model.get("unk_id")
         beyond = unknown is not None and not (_is_id(unknown) and unknown < len(vocab))
         return f"unk_id is {quoted(unknown)}, the vocab has {len(vocab):,} tokens" if beyond else None
@@ -111,6 +131,23 @@ def _unknown(model: Mapping[str, Any]) -> str | None:
     if model.get("type") in ("WordLevel", "WordPiece") and token not in model["vocab"]:
         return f"unk_token {quoted(token)} is not in the vocab"
     return None
+
+
+def _wrong_field(model: Mapping[str, Any], kind: str) -> str | None:
+    for name, how in TYPES[kind].items():
+        value = model.get(name)
+        fits = {"text": isinstance(value, str), "flag": isinstance(value, bool), "count": _is_id(value)}
+        if value is not None and not fits[how]:
+            return name
+    dropout = model.get("dropout") if kind == "BPE" else None
+    return "dropout" if dropout is not None and not (_is_score(dropout) and 0 <= dropout <= 1) else None
+
+
+def _is_score(value: object) -> bool:
+    """A number as JSON has them: tokenizers refuses NaN, and what is too large for a float."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return isfinite(value) if isinstance(value, float) else abs(value) < 10**300
 
 
 def _is_decoder(value: object) -> bool:

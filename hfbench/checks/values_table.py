@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hfbench.line_width import cut
 from hfbench.models.problem import counted
 from hfbench.models.values.facts import LOST, TensorValues, ValueScan
-from hfbench.text import cells, clip_middle, printable
+from hfbench.text import cells, printable
 from hfbench.units import MIB, show_bytes, show_count, show_seconds
-
-WIDTH = 80
 
 MOST = 10
 """Tensors with something wrong that are listed."""
@@ -22,7 +21,7 @@ _HEAD = ("dtype", "absmax", "NaN", "Inf", "zero", "")
 
 
 def value_lines(scan: ValueScan) -> list[str]:
-    """At most 80 columns wide: a line on the whole, then a table of the worst tensors."""
+    """As wide as the terminal: a line on the whole, then a table of the worst tensors."""
     rate = scan.bytes / scan.seconds if scan.seconds and scan.bytes >= MIB else 0.0
     told = [
         f"{counted(scan.measured, 'tensor')} measured, {show_bytes(scan.bytes)} in {show_seconds(scan.seconds)}",
@@ -56,8 +55,8 @@ def _table(title: str, tensors: Sequence[TensorValues]) -> Iterator[str]:
         return
     rows = [_HEAD, *map(_cells, tensors)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    room = WIDTH - sum(widths) - 2 * len(widths)
-    names = [title, *(clip_middle(printable(each.name), room, ellipsis="...") for each in tensors)]
+    taken = sum(widths) + 2 * len(widths)
+    names = [title, *(cut(printable(each.name), taken) for each in tensors)]
     room = max(map(cells, names))
     for name, row in zip(names, rows, strict=True):
         aligned = [f"{cell:{side}{width}}" for cell, side, width in zip(row, _SIDES, widths, strict=True)]

@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from shutil import get_terminal_size
 
 from hfbench.actions.registry import actions
 from hfbench.actions.render import field_lines, result_lines
@@ -22,12 +21,12 @@ from hfbench.jobs.follow import log_lines
 from hfbench.jobs.history import History, JobRow
 from hfbench.jobs.snapshot import JobSnapshot, State, plain, read_job
 from hfbench.jobs.tail import log_tail
+from hfbench.line_width import USUAL, room
 from hfbench.models.problem import counted
 from hfbench.paths import jobs_root
 from hfbench.text import cells, clip, printable
 from hfbench.units import show_ago, show_elapsed
 
-WIDTH = 80
 LONGEST_ACTION = 14
 LEAST_LABEL = 8
 """Cells of a label in the list, however long the result."""
@@ -85,11 +84,11 @@ def _list(given: argparse.Namespace) -> int:
     elif not rows:
         print(f"no jobs yet in {printable(str(jobs_root()))}; hfbench bench generate MODEL starts one")
     else:
-        print("\n".join(table(rows, time.time(), max(WIDTH, get_terminal_size().columns))))
+        print("\n".join(table(rows, time.time(), room())))
     return Exit.OK
 
 
-def table(rows: Sequence[JobRow], now: float, width: int = WIDTH) -> list[str]:
+def table(rows: Sequence[JobRow], now: float, width: int = USUAL) -> list[str]:
     """The list of jobs in so many columns, 80 or more: ids, states and times are never cut."""
     told = [("JOB", "STATE", "ACTION", "RAN", "STARTED")]
     for row in rows:
@@ -102,14 +101,14 @@ def table(rows: Sequence[JobRow], now: float, width: int = WIDTH) -> list[str]:
     return [(line + outcome).rstrip() for line, outcome in zip(lines, outcomes, strict=True)]
 
 
-def _outcome(row: JobRow, room: int) -> str:
+def _outcome(row: JobRow, width: int) -> str:
     """The label and what came of the job, else its model; the label gives way first."""
     told = printable(row.headline if row.state is State.FINISHED else row.note)
     if not row.label:
-        return clip(told or printable(row.model.rstrip("/").rpartition("/")[2]), room, ellipsis="...")
-    left = max(LEAST_LABEL, room - cells(told) - 2) if told else room
+        return clip(told or printable(row.model.rstrip("/").rpartition("/")[2]), width, ellipsis="...")
+    left = max(LEAST_LABEL, width - cells(told) - 2) if told else width
     label = clip(printable(row.label), left, ellipsis="...")
-    return clip(f"{label}: {told}" if told else label, room, ellipsis="...")
+    return clip(f"{label}: {told}" if told else label, width, ellipsis="...")
 
 
 def _show(given: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from hfbench.actions.results import result_data
 from hfbench.commands.parser import Parser
 from hfbench.commands.printed import print_result
 from hfbench.commands.stderr_run import StderrRun
+from hfbench.errors import UsageError
 from hfbench.units import parse_duration
 
 WAITING = (
@@ -26,6 +27,8 @@ def main(spec: Spec, words: Sequence[str]) -> int:
     timeout = parse_duration(given.timeout) if given.timeout is not None else None
     if spec.inline and not given.detach:
         spec.require()
+        if given.json and getattr(request, "sarif", False):
+            raise UsageError("--json and --sarif were given", where=spec.name, remedy="give one: SARIF is JSON too")
         if getattr(request, "live", False):
             from hfbench.commands.live import Live, show_live
 

@@ -10,7 +10,8 @@ from hfbench.estimate.caches import LayerCache, attention_cache
 from hfbench.estimate.family import FULL, Family, families
 from hfbench.estimate.parts import Part
 from hfbench.estimate.settings import MOST_LAYERS, NotKnown, Settings, class_table
-from hfbench.models.config import TEXT_PARTS, ModelConfig
+from hfbench.models.config import ModelConfig
+from hfbench.models.context import TEXT_PARTS
 from hfbench.models.problem import listed, quoted
 
 KINDS = ("layer_types", "layers_block_type")

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+LONGEST = 2**24
+"""Tokens beyond which no context is looked for where a model tells no limit."""
+MOST_SEQUENCES = 2**16
+"""Sequences beyond which no batch is looked for."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class CacheShare:
@@ -38,6 +43,8 @@ class FitDevice:
     source: str
     nominal: bool
     """The memory is that of the GPU's name: its driver tells a little less."""
+    note: str = ""
+    """What to tell about how the GPU was chosen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +84,12 @@ class FitReport:
     fits: bool | None
     limiting: str | None
     largest_context: int | None
+    """Up to `context_limit`; where that is null, memory alone decides, and 16,777,216 means so many or more."""
     largest_batch: int | None
+    """65,536 means so many or more."""
     context: int
     context_limit: int | None
+    """What the runtime allows by default; None where neither a file nor a class tells one."""
     batch: int
     dtype: str
     kv_dtype: str

@@ -8,14 +8,10 @@ from functools import lru_cache
 from math import ceil
 
 from hfbench.estimate.cache_bytes import TERMS, cache_terms
-from hfbench.estimate.facts import FitCell
+from hfbench.estimate.facts import LONGEST, MOST_SEQUENCES, FitCell
 from hfbench.estimate.runtimes import SIZES
 from hfbench.estimate.weights import Layout, padded
 from hfbench.estimate.workload import Model, Shape, Workload
-
-LONGEST = 2**24
-"""Tokens beyond which no context is looked for."""
-MOST_SEQUENCES = 2**16
 
 GROWING = (*TERMS, "logits", "activations")
 """Terms that context and batch drive."""

@@ -16,6 +16,7 @@ from hfbench.estimate.settings import NotKnown, Settings
 from hfbench.estimate.weights import Weights, from_bytes, from_parts
 from hfbench.estimate.workload import Model, Shape
 from hfbench.models.config import ModelConfig, read_config
+from hfbench.models.context import Context, context_of
 from hfbench.models.json_text import JsonError, cut_depth, read_object
 from hfbench.models.problem import Problem
 from hfbench.models.problem import counted as numbered
@@ -58,7 +59,8 @@ def read_model(location: Location, *, runtime: Runtime, dtype: str | None) -> Re
         guesses = (*guesses, f"{show_bytes(weights.unused)} stored are not loaded: {what}")
     shape = shape_of(config, architecture)
     broken = tuple(each for each in headers.problems if each.severity == "error") if source == "headers" else ()
-    model = Model(location.name, weights, architecture.caches, shape, config.context)
+    context = context_of(config.raw, runtime.name)
+    model = Model(location.name, weights, architecture.caches, shape, context.limit)
     return Reading(
         model=model,
         source=source,
@@ -66,7 +68,7 @@ def read_model(location: Location, *, runtime: Runtime, dtype: str | None) -> Re
         weight_dtype=held,
         architecture=architecture,
         config=config,
-        guesses=(*guesses, *architecture.guesses),
+        guesses=(*guesses, *architecture.guesses, *_about_context(context)),
         warnings=(*architecture.not_known, *_cache_wishes(config, location.folder)),
         broken=broken,
     )
@@ -178,6 +180,14 @@ def _bits(raw: dict[str, Any]) -> int | None:
         weights = first.get("weights") if isinstance(first, dict) else None
         bits = weights.get("num_bits") if isinstance(weights, dict) else None
     return bits if type(bits) is int and bits in (2, 3, 4, 8) else None
+
+
+def _about_context(context: Context) -> tuple[str, ...]:
+    """How the limit comes about, where it does not simply stand in the file."""
+    if context.origin == "assumed":
+        return (f"context limit: no key tells one, vLLM assumes {context.limit:,}",)
+    told = f"context limit: {context.key} is the default of {context.by}" if context.by else ""
+    return tuple(filter(None, (told, *(f"context limit: {why}" for why in context.whys))))
 
 
 def _cache_wishes(config: ModelConfig, folder: Path) -> tuple[str, ...]:

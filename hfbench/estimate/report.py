@@ -55,6 +55,7 @@ def fit(
     dtype = dtype_named(request.dtype) if request.dtype else None
     kv_dtype = dtype_named(request.kv_dtype) if request.kv_dtype else None
     reading = read_model(location, runtime=runtime, dtype=dtype)
+    notes = (*filter(None, [location.note]), *notes)
     work = workload_of(reading, request, kv_dtype)
     check_layout(reading.model, work)
     found = estimate(reading.model, work)
@@ -87,6 +88,7 @@ def _target(device: Device, work: Workload, present: int | None) -> FitDevice:
         present=present,
         source=device.source,
         nominal=device.nominal,
+        note=device.note,
     )
 
 
@@ -175,7 +177,7 @@ def _grid(reading: Reading, work: Workload, memory: int) -> tuple[tuple[FitCell,
 def _guesses(
     reading: Reading, work: Workload, found: Estimate, asked: Request, target: FitDevice | None
 ) -> tuple[str, ...]:
-    told = list(reading.guesses)
+    told = [*reading.guesses, *((target.note,) if target and target.note else ())]
     if target and target.nominal:
         told.append(f"the memory of {target.name} is the one in its name; its driver tells a little less")
     if asked.context is None:

@@ -8,7 +8,6 @@ from functools import lru_cache
 from importlib.resources import files
 
 from hfbench.errors import UsageError
-from hfbench.text import did_you_mean
 from hfbench.units import MIB
 
 SIZES: dict[str, float] = {
@@ -83,7 +82,5 @@ def dtype_named(text: str) -> str:
     name = text.strip().lower().removeprefix("torch.")
     name = SPELLINGS.get(name, name)
     if name not in SIZES:
-        known = ", ".join(SIZES)
-        near = did_you_mean(name, [*SIZES, *SPELLINGS])
-        raise UsageError(f"{text[:40]!r} is not a type of numbers", remedy=near or f"use {known}")
+        raise UsageError(f"{text[:40]!r} is not a type of numbers", remedy=f"use one of {', '.join(SIZES)}")
     return name

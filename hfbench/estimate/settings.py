@@ -7,10 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from hfbench.estimate.absent import ABSENT
-from hfbench.models.explain.classes import ClassTable, ConfigClass, ShippedTable
+from hfbench.models.explain.classes import ClassTable, ConfigClass, shipped_table
 from hfbench.models.explain.scan import AUTO_PREFIX
 from hfbench.models.problem import quoted
-from hfbench.models.runtimes import shipped
 
 LARGEST = 2**40
 """No size of a real model comes near; beyond it a configuration is damaged or hostile."""
@@ -214,10 +213,9 @@ class Settings:
         return self.flag("tie_word_embeddings", self.cls is None)
 
 
-@lru_cache(maxsize=1)
 def class_table() -> ClassTable:
     """The configuration classes of the transformers that hfbench was made with, whatever is installed beside it."""
-    return ShippedTable(shipped("transformers"))
+    return shipped_table()
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
@@ -89,16 +90,22 @@ class Weights:
     def on_stages(self, layout: Layout, size: float) -> tuple[int, ...]:
         """Bytes on one rank of each pipeline stage, at `size` bytes for an element of the computing type."""
         totals = [0.0] * layout.pp
-        of = {layer: stage for stage, held in enumerate(stage_layers(self.layers, layout.pp)) for layer in held}
+        ends = [held.stop for held in stage_layers(self.layers, layout.pp)]  # a configuration may claim any number
         for (place, split), amount in self.amounts.items():
             taken = amount.bytes(size) / layout.share(split)
             if split == "words" and self.words:
                 taken *= padded(self.words, layout.pad) / self.words
-            stage = 0 if place == "first" else layout.pp - 1 if place == "last" else of.get(place, layout.pp - 1)
-            totals[stage] += taken
+            totals[_stage(place, ends)] += taken
             if place == "first" and self.tied and layout.pp > 1 and split == "words":
                 totals[-1] += taken  # a tied head needs the embedding on the last stage as well
         return tuple(ceil(total) for total in totals)
+
+
+def _stage(place: Place, ends: Sequence[int]) -> int:
+    """The pipeline stage of a place, where stages end before these layers; layers beyond are on the last."""
+    if place == "first":
+        return 0
+    return len(ends) - 1 if place == "last" else min(bisect_right(ends, place), len(ends) - 1)
 
 
 def padded(rows: int, multiple: int) -> int:

@@ -8,6 +8,7 @@ from hfbench.errors import UsageError
 from hfbench.estimate.caches import LayerCache
 from hfbench.estimate.runtimes import Runtime
 from hfbench.estimate.weights import Weights
+from hfbench.models.problem import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,7 @@ class Model:
     caches: tuple[LayerCache, ...] | None
     shape: Shape
     limit: int | None
-    """The longest context it was made for."""
+    """The longest context that the runtime allows by default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,7 @@ def check_layout(model: Model, work: Workload) -> None:
         raise _not_divisible(model, f"{kv} KV heads do not divide by tp={work.tp}", "tp", heads)
     if layers and work.pp > layers:
         raise UsageError(
-            f"{layers} layers cannot be {work.pp} stages", where=model.name, remedy=f"use pp up to {layers}"
+            f"{counted(layers, 'layer')} cannot be {work.pp} stages", where=model.name, remedy=f"use pp up to {layers}"
         )
     if work.ep > 1 and not model.shape.experts:
         raise UsageError(f"ep={work.ep}, but the model has no experts", where=model.name, remedy="leave ep at 1")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 
 from hfbench.gpu.memory import PeakMemory
@@ -10,11 +9,11 @@ from hfbench.gpu.telemetry.use import GpuUse
 from hfbench.gpu.timing.machine import Company
 from hfbench.gpu.timing.samples import Summary
 from hfbench.gpu.timing.verdicts import Verdict
+from hfbench.line_width import cut, cut_end, paragraph
 from hfbench.models.problem import counted
-from hfbench.text import clip, clip_middle, printable
+from hfbench.text import printable
 from hfbench.units import show_bytes, show_seconds, show_value
 
-WIDTH = 80
 LABEL = 9
 NAMES = {"throughput": "tok/s", "prefill_rate": "prefill tok/s"}
 """Metrics whose unit stands in their name."""
@@ -80,7 +79,7 @@ class GenerateResult:
         return f"tpot {show_seconds(self.metrics.tpot.p50)}  {show_value(self.metrics.throughput.p50, 'tok/s')}"
 
     def lines(self) -> list[str]:
-        """The result for a terminal of 80 columns."""
+        """The result for people, as wide as the terminal."""
         return [
             *self._setting(),
             "",
@@ -90,24 +89,22 @@ class GenerateResult:
             *self._memory(),
             *(_wrapped("gpu", self.gpu.sentence) if self.gpu else []),
             *(line for note in self.notes for line in _wrapped("note", note)),
-            clip(f"output   {printable(self.output_text)}", WIDTH),
+            cut_end(f"output   {printable(self.output_text)}"),
         ]
 
     def _setting(self) -> list[str]:
         where = self.device if self.device == self.device_name else f"{self.device} {self.device_name}"
         return [
-            clip_middle(f"model    {printable(self.model)}", WIDTH),
-            clip(
+            cut(f"model    {printable(self.model)}"),
+            cut_end(
                 f"run      {printable(where)}, {self.dtype}, {self.attention}, {self.mode},"
-                f" {counted(self.threads, 'thread')}",
-                WIDTH,
+                f" {counted(self.threads, 'thread')}"
             ),
             f"shape    batch {self.batch}, {counted(self.prompt_tokens, 'prompt token')},"
             f" {counted(self.new_tokens, 'new token')}",
-            clip(
+            cut_end(
                 f"taken    {counted(self.iterations, 'iteration')} in {show_seconds(self.measured_seconds)}"
-                f" after {self.warmup.iterations} warm-up; stopped: {self.stop_reason}",
-                WIDTH,
+                f" after {self.warmup.iterations} warm-up; stopped: {self.stop_reason}"
             ),
         ]
 
@@ -124,7 +121,7 @@ class GenerateResult:
         if peak.cuda_allocated_bytes is not None and peak.cuda_reserved_bytes is not None:
             parts.append(f"CUDA {show_bytes(peak.cuda_allocated_bytes)} allocated")
             parts.append(f"{show_bytes(peak.cuda_reserved_bytes)} reserved")
-        return [clip(f"memory   peak {', '.join(parts)}; loaded in {show_seconds(self.load_seconds)}", WIDTH)]
+        return [cut_end(f"memory   peak {', '.join(parts)}; loaded in {show_seconds(self.load_seconds)}")]
 
 
 def _table(metrics: Metrics) -> list[str]:
@@ -139,9 +136,7 @@ def _table(metrics: Metrics) -> list[str]:
 
 def _wrapped(label: str, text: str) -> list[str]:
     """A labelled sentence over as many lines as it takes."""
-    indent = " " * LABEL
-    lines = textwrap.wrap(printable(text), WIDTH, initial_indent=f"{label:<{LABEL}}", subsequent_indent=indent)
-    return [clip(line, WIDTH) for line in lines]
+    return paragraph(printable(text), first=f"{label:<{LABEL}}", later=" " * LABEL)
 
 
 def _interval(summary: Summary) -> str:

@@ -13,7 +13,7 @@ from hfbench.models.files import ModelFile, open_regular
 from hfbench.models.index import BadIndex, Index, misplaced, missing_shards
 from hfbench.models.problem import ModelError, Problem, counted, listed
 from hfbench.models.safetensors import Header, read_header
-from hfbench.models.weights import Format, WeightSet, choose_weights
+from hfbench.models.weights import Format, WeightSet, choose_weights, one_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +118,11 @@ class Gathering:
         return problems
 
 
-def open_checkpoint(folder: Path, files: Sequence[ModelFile] | None = None) -> Checkpoint:
-    """All tensors of a folder. A missing or broken shard is a problem of the checkpoint, not an exception."""
-    weights = choose_weights(folder, files)
+def open_checkpoint(
+    folder: Path, files: Sequence[ModelFile] | None = None, *, only: ModelFile | None = None
+) -> Checkpoint:
+    """All tensors of a folder, or of one file. A broken shard is a problem of the checkpoint, not an exception."""
+    weights = one_file(only) if only else choose_weights(folder, files)
     gathering = Gathering(folder, weights)
     for read in read_weights(folder, weights):
         gathering.add(read)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hfbench.models.context import TEXT_PARTS, context_keys, told_context
 from hfbench.models.json_text import DEEPEST, Fault, JsonError, NoteKind, cut_depth, parse_small, read_object
 from hfbench.models.problem import Problem, Severity, quoted
 
@@ -21,18 +22,7 @@ HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "decoder_atten
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads", "n_head_kv", "multi_query_group_num")
 HEAD_DIM = ("head_dim", "attention_head_dim", "kv_channels")
 VOCAB = ("vocab_size", "padded_vocab_size")
-CONTEXT = (
-    "max_position_embeddings",
-    "n_positions",
-    "n_ctx",
-    "max_seq_len",
-    "max_sequence_length",
-    "seq_length",
-    "model_max_length",
-)
 EXPERTS = ("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts")
-TEXT_PARTS = ("text_config", "llm_config", "language_config", "thinker_config", "decoder")
-"""Where models of several kinds of input keep the facts of their language model."""
 
 _FAULT_CODES: dict[Fault, str] = {
     "bom": "config_bom",
@@ -60,6 +50,7 @@ class ModelConfig:
     head_dim: int | None = None
     vocab: int | None = None
     context: int | None = None
+    """Tokens, as vLLM derives them; where it would guess, as the class of transformers tells them."""
     dtype: str | None = None
     tied: bool | None = None
     experts: int | None = None
@@ -131,7 +122,7 @@ class _Facts:
             kv_heads=1 if self.multi_query() else self.integer(KV_HEADS) or heads,
             head_dim=head_dim,
             vocab=self.integer(VOCAB),
-            context=self.integer(CONTEXT),
+            context=self.context(),
             dtype=self.dtype(),
             tied=self.tied(),
             experts=self.integer(EXPERTS) or self._nested_experts(),
@@ -162,6 +153,12 @@ class _Facts:
                     self.tell("error", f"{prefix}{name} is {_shown(value)}, an integer is needed", "config_type")
                 return None
         return None
+
+    def context(self) -> int | None:
+        """As everybody reads it; a value of a wrong type or sign is told, and no other key is asked instead."""
+        before = len(self.problems)
+        self.integer(context_keys())
+        return told_context(self.raw) if len(self.problems) == before else None
 
     def text(self, section: Mapping[str, Any], name: str) -> str | None:
         value = section.get(name)

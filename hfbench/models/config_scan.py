@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hfbench.models.field_types import packed
 from hfbench.models.source_tables import NotATable, tables_in, value_of
-
-PLAIN = frozenset({"int", "float", "str", "bool", "None", "list"})
-NEVER_NULL = (
-    "num_hidden_layers",
-    "hidden_size",
-    "num_attention_heads",
-    "vocab_size",
-    "max_position_embeddings",
-    "intermediate_size",
-    "head_dim",
-    "hidden_act",
-    "rms_norm_eps",
-    "initializer_range",
-    "attention_bias",
-    "tie_word_embeddings",
-)
-"""Fields whose null is told apart by model type: many classes refuse it, some take it."""
-
-COMMON = 12
-"""Classes that must declare a field before its type is taken as a rule: single families have their own meanings."""
 
 _WHOLE_HEADS = "self.hidden_size % self.num_attention_heads"
 
@@ -45,17 +26,18 @@ class ConfigClass:
     theta: Any
     own_rope: bool
     whole_heads: bool
+    strict: bool
+    """Types are validated: not where annotations are left unevaluated."""
 
 
 def config_facts(root: Path, config_classes: Mapping[str, str]) -> dict[str, Any]:
-    """Of the package in a folder: RoPE defaults by model type, types of common fields, what else is validated."""
+    """Of the package in a folder: RoPE defaults by model type, types of fields, what else is validated."""
     classes = {each.name: each for path in _configurations(root) for each in _classes(path)}
     lines = {model_type: list(_lineage(name, classes)) for model_type, name in config_classes.items()}
     layers = tables_in(root / "configuration_utils.py", ["ALLOWED_ATTN_LAYER_TYPES", "_LEGACY_LAYER_TYPE_REMAP"])
     return {
         "rope": {model_type: rope for model_type, line in lines.items() if (rope := _rope(line))},
-        "fields": _common_fields(classes.values()),
-        "null_allowed": {field: _null_allowed(field, lines) for field in NEVER_NULL},
+        "types": packed({name: _declared(line) for name, line in lines.items()}),
         "whole_heads": sorted(model_type for model_type, line in lines.items() if line and line[0].whole_heads),
         "layer_types": [*layers.get("ALLOWED_ATTN_LAYER_TYPES", []), *layers.get("_LEGACY_LAYER_TYPE_REMAP", {})],
     }
@@ -69,29 +51,9 @@ def _rope(line: list[ConfigClass]) -> dict[str, Any] | None:
     return {"theta": theta, "context": context, "own": any(each.own_rope for each in line)}
 
 
-def _null_allowed(field: str, lines: Mapping[str, list[ConfigClass]]) -> list[str]:
-    """Model types with RoPE whose class takes null for a field, or does not have it."""
-    return sorted(
-        model_type
-        for model_type, line in lines.items()
-        if _rope(line)
-        and next((each.fields[field] for each in line if field in each.fields), "None") not in PLAIN - {"None"}
-    )
-
-
-def _common_fields(classes: Iterable[ConfigClass]) -> dict[str, list[str]]:
-    """Fields that many classes declare, with every plain type any of them allows; others are left out."""
-    seen: dict[str, list[str]] = {}
-    for each in classes:
-        for field, annotation in each.fields.items():
-            seen.setdefault(field, []).append(annotation)
-    common = {}
-    for field, texts in sorted(seen.items()):
-        parts = {part.strip() for text in texts for part in text.split("|")}
-        types = {"list" if part.startswith(("list[", "tuple[")) else part for part in parts}
-        if len(texts) >= COMMON and types <= PLAIN:
-            common[field] = sorted(types)
-    return common
+def _declared(line: list[ConfigClass]) -> dict[str, str]:
+    """Annotations of a class and what it inherits; the nearest one counts, and is empty where it is not validated."""
+    return {field: text * each.strict for each in reversed(line) for field, text in each.fields.items()}
 
 
 def _configurations(root: Path) -> list[Path]:
@@ -99,7 +61,9 @@ def _configurations(root: Path) -> list[Path]:
 
 
 def _classes(path: Path) -> Iterator[ConfigClass]:
-    for node in ast.parse(path.read_bytes()).body:
+    body = ast.parse(path.read_bytes()).body
+    strict = not any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in body)
+    for node in body:
         if isinstance(node, ast.ClassDef):
             functions = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
             check = functions.get("validate_architecture")
@@ -111,6 +75,7 @@ def _classes(path: Path) -> Iterator[ConfigClass]:
                 theta=_default(node, "default_theta"),
                 own_rope="convert_rope_params_to_dict" in functions,
                 whole_heads=check is not None and _WHOLE_HEADS in ast.unparse(check),
+                strict=strict,
             )
 
 

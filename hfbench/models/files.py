@@ -18,8 +18,8 @@ FileKind = Literal["weights", "index", "config", "tokenizer", "code", "other"]
 MOST_FILES = 10_000
 """Entries listed of one folder; a home folder given by mistake is not walked to its end."""
 
-DEEPEST = 4
-"""Levels below the model's folder that are listed."""
+DEEPEST = 64
+"""Levels below the model's folder that are listed: vLLM looks for weights without end."""
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 """What the files of a Hugging Face cache are called."""

@@ -86,6 +86,10 @@ def read_index(folder: Path, name: str = SAFETENSORS_INDEX) -> Index:
     if len(shards) > MOST_SHARDS:
         raise _too_many(len(shards))
     metadata = read.value.get("metadata")
+    if name == SAFETENSORS_INDEX and not isinstance(metadata, dict):
+        found = "metadata is no object" if "metadata" in read.value else "there is no metadata"
+        found += ": transformers stops there, vLLM reads the weights"
+        problems.append(Problem(severity="warning", where=name, found=found, code="index_metadata"))
     return Index(
         name,
         shards,

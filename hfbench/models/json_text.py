@@ -34,6 +34,9 @@ MOST_NOTES = 20
 MOST_DIGITS = 4000
 """Longer integers are taken as infinite: Python refuses 4,300 digits, and no field of a model needs twenty."""
 
+_LARGE_EXPONENT = re.compile(r"[0-9][eE]\+?[0-9]{3}")
+"""Where floats are looked at one by one, which takes time: those that may be more than a float holds."""
+
 Fault = Literal["bom", "encoding", "syntax", "empty", "not_object", "lfs_pointer", "file"]
 NoteKind = Literal["nan", "duplicate", "huge_number"]
 
@@ -120,10 +123,17 @@ class _Reader:
         self.notes: list[Note] = []
         hook = self._object if pairs else None
         self.decoder = json.JSONDecoder(object_pairs_hook=hook, parse_constant=self._constant, parse_int=self._integer)
+        self.floats = json.JSONDecoder(
+            object_pairs_hook=hook,
+            parse_constant=self._constant,
+            parse_int=self._integer,
+            parse_float=self._float,
+        )
 
     def read(self, text: str) -> tuple[Any, list[Note]]:
         try:
-            return self.decoder.decode(text), self.notes
+            decoder = self.floats if _LARGE_EXPONENT.search(text) else self.decoder
+            return decoder.decode(text), self.notes
         except json.JSONDecodeError as error:
             raise JsonError("syntax", _blame(text, error), line=error.lineno, column=error.colno) from None
         except RecursionError:
@@ -140,6 +150,15 @@ class _Reader:
     def _constant(self, spelled: str) -> float:
         self._note("nan", f"{spelled} is not JSON; Python reads it, other readers refuse the file")
         return float(spelled.replace("Infinity", "inf"))
+
+    def _float(self, spelled: str) -> float:
+        value = float(spelled)
+        if math.isinf(value):
+            shown = spelled if len(spelled) <= 40 else f"{spelled[:40]}..."
+            self._note(
+                "nan", f"{shown} is more than a float holds; Python reads it as infinite, other readers refuse it"
+            )
+        return value
 
     def _integer(self, digits: str) -> int | float:
         if len(digits) <= MOST_DIGITS:

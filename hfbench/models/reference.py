@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import Literal
 
 from hfbench.errors import HfbenchError, UsageError
-from hfbench.models.problem import quoted
+from hfbench.exits import Exit
+from hfbench.models.files import kind_of
+from hfbench.models.problem import counted, quoted
 from hfbench.paths import demo_model, expand
 from hfbench.text import did_you_mean
 
 DEFAULT_REVISION = "main"
+CACHED = "models--"
+"""How the folders of model repositories begin in a cache."""
+
 DEMO = "demo"
 """Stands for the folder `hfbench demo` makes, where no folder of that name is in the way."""
 
@@ -27,7 +32,10 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a reference led. `repo`, `revision` and `commit` are None for a local folder."""
+    """Where a reference led. `repo`, `revision` and `commit` are None for a local folder.
+
+    `only` is the file of weights that was named in place of its folder; empty for a folder and for an index.
+    """
 
     given: str
     folder: Path
@@ -35,6 +43,9 @@ class Location:
     repo: str | None = None
     revision: str | None = None
     commit: str | None = None
+    only: str = ""
+    note: str = ""
+    """What was taken in place of what was given, where that is another thing."""
 
     @property
     def name(self) -> str:
@@ -43,11 +54,22 @@ class Location:
 
 
 class NotFound(HfbenchError):
-    """The reference leads nowhere on this machine."""
+    """The reference leads nowhere on this machine; `code` names the kind of problem that `check` tells it as."""
+
+    exit = Exit.USAGE
+    code = "not_there"
+
+
+def _not_found(found: str, *, where: object, remedy: str = "", code: str = "not_there") -> NotFound:
+    error = NotFound(found, where=where, remedy=remedy)
+    error.code = code
+    return error
 
 
 class NotCached(NotFound):
     """A repository or a revision of it is not in the cache. `repo` and `revision` tell what could be fetched."""
+
+    code = "repo_not_cached"
 
     def __init__(self, found: str, *, where: object, remedy: str, repo: str, revision: str) -> None:
         self.repo, self.revision = repo, revision
@@ -55,7 +77,9 @@ class NotCached(NotFound):
 
 
 def resolve(text: str, *, cache_dir: Path | None = None) -> Location:
-    """The folder of a reference: a local folder, else `demo`, else `repo[@revision]` in the Hugging Face cache.
+    """The folder of a reference: a local path, else `demo`, else `repo[@revision]` in the Hugging Face cache.
+
+    A path may also be a repository's folder of a cache, an index, or a file of weights, whose folder is then taken.
 
     UsageError when it can be neither; NotFound, or NotCached for a repository, when nothing is there.
     """
@@ -64,7 +88,7 @@ def resolve(text: str, *, cache_dir: Path | None = None) -> Location:
         raise UsageError("no model was named", remedy="give a folder or a repository such as org/name")
     path = expand(given)
     if _exists(path):
-        return Location(given, _readable_folder(path), "local")
+        return _local(given, path)
     if given == DEMO:
         return Location(given, _demo_folder(), "local")
     repo, _, revision = given.partition("@")
@@ -87,23 +111,23 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
 
 def cached_name(repo: str) -> str:
     """The cache's folder name of a model repository."""
-    return "models--" + repo.replace("/", "--")
+    return CACHED + repo.replace("/", "--")
 
 
 def commit_of(repo_folder: Path, revision: str) -> str | None:
     """The commit that a branch, tag or commit means in the cache, None when the cache does not know."""
     ref = repo_folder / "refs" / revision
     try:
-        commit = _first_line(ref) if ref.is_file() else revision
+        commit = _said(ref) if ref.is_file() else revision
     except (OSError, ValueError):
         return None
     return commit if _COMMIT.fullmatch(commit) and os.path.isdir(repo_folder / "snapshots" / commit) else None
 
 
-def _first_line(ref: Path) -> str:
-    """What a ref says; a file of any size is read no further than a commit is long."""
+def _said(ref: Path) -> str:
+    """What a ref says, to the letter, as huggingface_hub takes it; no more is read than a commit is long."""
     with ref.open("rb") as file:
-        return file.read(LONGEST_REF).decode("ascii").partition("\n")[0].strip()
+        return file.read(LONGEST_REF).decode("ascii")
 
 
 def cached_revisions(repo_folder: Path) -> list[str]:
@@ -135,31 +159,67 @@ def _in_cache(given: str, repo: str, revision: str, cache: Path) -> Location:
             repo=repo,
             revision=revision,
         )
+    return _snapshot(given, folder, repo, revision)
+
+
+def _snapshot(given: str, folder: Path, repo: str, revision: str, note: str = "") -> Location:
+    """The snapshot of a revision in the folder of a repository."""
     commit = commit_of(folder, revision)
     if commit is None:
         known = ", ".join(cached_revisions(folder)[:5])
-        raise NotCached(
-            f"the revision {quoted(revision)} is not in the cache at {folder}",
-            where=repo,
-            remedy=f"cached are: {known}; write {repo}@REVISION" if known else f"fetch it with: hf download {repo}",
-            repo=repo,
-            revision=revision,
-        )
+        found = f"the revision {quoted(revision)} is not in the cache at {folder}"
+        remedy = f"cached are: {known}; write {repo}@REVISION" if known else f"fetch it with: hf download {repo}"
+        if (spaced := _spaced_commit(folder, revision)) is not None:
+            found += f": refs/{revision} has a line break or a space beside its commit, and huggingface_hub keeps them"
+            remedy = f"write {spaced} into the file and nothing else, or give {repo}@{spaced[:12]} in full"
+        error = NotCached(found, where=repo, remedy=remedy, repo=repo, revision=revision)
+        error.code = "revision_not_cached"
+        raise error
     snapshot = _readable_folder(folder / "snapshots" / commit)
-    return Location(given, snapshot, "cache", repo, revision, commit)
+    return Location(given, snapshot, "cache", repo, revision, commit, note=note)
+
+
+def _spaced_commit(folder: Path, revision: str) -> str | None:
+    """The commit of a ref that would be one without the white space around it."""
+    ref = folder / "refs" / revision
+    try:
+        commit = _said(ref).strip() if ref.is_file() else ""  # a FIFO would hold us
+    except (OSError, ValueError):
+        return None
+    return commit if _COMMIT.fullmatch(commit) and os.path.isdir(folder / "snapshots" / commit) else None
+
+
+def _local(given: str, path: Path) -> Location:
+    """A path that is there: a folder, a repository's folder of a cache, an index or a file of weights."""
+    name, parent = path.absolute().name, path.absolute().parent
+    if os.path.isdir(path):
+        if name.startswith(CACHED) and os.path.isdir(path / "snapshots"):
+            repo = name.removeprefix(CACHED).replace("--", "/", 1)
+            return _snapshot(given, path, repo, DEFAULT_REVISION, f"the snapshot of {DEFAULT_REVISION} is taken")
+        return Location(given, _readable_folder(path), "local")
+    if os.path.islink(path) and not os.path.exists(path):
+        raise _not_found("this link leads to nothing", where=path)
+    kind = kind_of(name)
+    if kind not in ("index", "weights"):
+        raise UsageError("this is a file, and none of weights", where=path, remedy=f"give the folder: {parent}")
+    only = name if kind == "weights" else ""
+    return Location(given, parent, "local", only=only, note=f"the folder of {quoted(name)} is taken")
 
 
 def _readable_folder(path: Path) -> Path:
-    if not os.path.isdir(path):
-        if os.path.islink(path) and not os.path.exists(path):
-            raise NotFound("this link leads to nothing", where=path)
-        raise UsageError("this is a file", where=path, remedy=f"give the folder: {path.absolute().parent}")
     try:
-        empty = not any(os.scandir(path))
+        names = os.listdir(path)
     except OSError as error:
-        raise NotFound(f"the folder cannot be read ({error.strerror})", where=path) from None
-    if empty:
-        raise NotFound("the folder is empty", where=path)
+        raise _not_found(
+            f"the folder cannot be read ({error.strerror})", where=path, code="folder_unreadable"
+        ) from None
+    if not names:
+        raise _not_found("the folder is empty", where=path, code="folder_empty")
+    cached = sorted(each for each in names if each.startswith(CACHED))
+    if cached and not any(kind_of(each) in ("config", "weights", "index") for each in names):
+        repo = cached[0].removeprefix(CACHED).replace("--", "/", 1)
+        found = f"this is a Hugging Face cache of {counted(len(cached), 'model')}, not a model"
+        raise _not_found(found, where=path, remedy=f"name a repository: {repo} --cache-dir {path}")
     return path
 
 

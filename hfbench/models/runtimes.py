@@ -6,9 +6,11 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
+
+from hfbench.models.field_types import Packed, unpacked
 
 DATA = Path(__file__).parent / "data"
 
@@ -54,16 +56,19 @@ class Names:
     float16_refused: frozenset[str] = frozenset()
     rope: Mapping[str, Any] = field(default_factory=dict)
     """Model type to the base and the context its class assumes, and whether it reads RoPE in a way of its own."""
-    fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Common fields of configurations to the plain types that any class allows for them."""
-    null_allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Fields that may not be null, with the model types that allow it or do not have the field."""
+    types: Packed = field(default_factory=dict)
+    """Annotations of the fields of configuration classes; see field_types.py."""
     whole_heads: frozenset[str] = frozenset()
     """Model types whose hidden size must be a multiple of the heads."""
     layer_types: tuple[str, ...] = ()
     types_beside: frozenset[str] = frozenset()
     """Model types of the transformers that this runtime pins."""
     version_beside: str = ""
+
+    @cached_property
+    def field_types(self) -> Mapping[str, Mapping[str, str]]:
+        """Field to model type to the annotation its class gives it."""
+        return unpacked(self.types, list(self.config_classes))
 
     @property
     def title(self) -> str:
@@ -132,8 +137,7 @@ def _names(runtime: Runtime, told: Mapping[str, Any]) -> Names:
         type_of_architecture=told.get("type_of_architecture", {}),
         float16_refused=frozenset(told.get("float16_refused", ())),
         rope=told.get("rope", {}),
-        fields={name: tuple(types) for name, types in told.get("fields", {}).items()},
-        null_allowed={name: tuple(types) for name, types in told.get("null_allowed", {}).items()},
+        types=told.get("types", {}),
         whole_heads=frozenset(told.get("whole_heads", ())),
         layer_types=tuple(told.get("layer_types", ())),
         types_beside=frozenset(beside.get("types", ())),

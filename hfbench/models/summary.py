@@ -11,7 +11,7 @@ from hfbench.models.checkpoint import Checkpoint, open_checkpoint
 from hfbench.models.columns import TensorColumns
 from hfbench.models.config import ModelConfig, read_config
 from hfbench.models.facts import BigTensor, DtypeShare, ModelSummary, TokenizerFacts
-from hfbench.models.files import ModelFile, list_files
+from hfbench.models.files import ModelFile, describe_file, list_files
 from hfbench.models.problem import Problem, listed
 from hfbench.models.reference import Location, NotFound, resolve
 from hfbench.models.tokenizer import read_tokenizer
@@ -21,26 +21,30 @@ BIGGEST = 10
 
 
 def summarise(model: str | Path | Location, *, cache_dir: Path | None = None) -> ModelSummary:
-    """The summary of a reference, a folder or a location already resolved.
+    """The summary of a reference, a folder, a file of weights or a location already resolved.
 
     What is broken is listed in `problems`; only a folder without configuration and without weights is NotFound.
     """
     location = model if isinstance(model, Location) else resolve(str(model), cache_dir=cache_dir)
+    if location.only:
+        file = describe_file(location.folder / location.only, location.folder)
+        return summary_of(location, [file], open_checkpoint(location.folder, [file], only=file))
     files = list_files(location.folder)
     return summary_of(location, files, open_checkpoint(location.folder, files))
 
 
 def summary_of(location: Location, files: list[ModelFile], checkpoint: Checkpoint) -> ModelSummary:
     """The summary of a checkpoint that is open already."""
-    config = read_config(location.folder)
+    alone = bool(location.only) and len(files) == 1
+    config = ModelConfig(source=None, raw={}, problems=()) if alone else read_config(location.folder)
     if checkpoint.format == "none" and config.source is None:
         found = f"no config.json and no weights; it holds {listed(each.name for each in files) or 'nothing'}"
         raise NotFound(found, where=location.folder, remedy="give the folder of a model")
-    tokenizer = read_tokenizer(location.folder)
+    tokenizer = TokenizerFacts(special_tokens={}) if alone else read_tokenizer(location.folder)
     columns = checkpoint.columns
     dtypes = share_by_dtype(columns)
     return ModelSummary(
-        model=location.name,
+        model=location.only if alone else location.name,
         folder=str(location.folder),
         source=location.source,
         revision=location.revision,

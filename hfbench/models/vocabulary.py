@@ -11,7 +11,9 @@ from hfbench.models.json_text import JsonObject, parse_object
 LONGEST_PIECE = 2**16
 """Bytes of one sentencepiece entry; more means that the file is something else."""
 
-_MERGES = re.compile(rb'"merges"\s*:\s*\[')
+MERGES = re.compile(rb'"merges"\s*:\s*\[')
+"""Where the merges of a tokenizer.json begin."""
+
 _LAST_BRACKETS = re.compile(rb"\]\s*\}\s*\}\s*\Z")
 
 
@@ -29,7 +31,7 @@ class Vocabulary:
 
 def parse_tokenizer_json(raw: bytes) -> JsonObject:
     """The object of tokenizer.json without its merges, which are two thirds of the file and tell nothing here."""
-    merges = _MERGES.search(raw)
+    merges = MERGES.search(raw)
     end = _LAST_BRACKETS.search(raw, max(merges.end(), len(raw) - 4096)) if merges else None
     if merges and end:
         return parse_object(raw[: merges.end()] + raw[end.start() :])

@@ -41,6 +41,13 @@ def choose_weights(folder: Path, files: Sequence[ModelFile] | None = None) -> We
     return _Choice(folder, {each.name: each for each in root}).made()
 
 
+def one_file(file: ModelFile) -> WeightSet:
+    """The set of one file, whatever lies beside it; formats other than safetensors are only named."""
+    if file.name.endswith(".safetensors"):
+        return WeightSet("safetensors", (file,), None, ())
+    return _Choice(file.path.parent, {file.name: file}).nothing_to_open()
+
+
 class _Choice:
     def __init__(self, folder: Path, by_name: dict[str, ModelFile]) -> None:
         self.folder, self.by_name = folder, by_name

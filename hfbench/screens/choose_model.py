@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 COLUMNS = (
     Column("name", "Name", flexible=True, min=14, max=40, middle=True),
     Column("size", "Size", align="right"),
-    Column("folder", "Folder", priority=1, flexible=True, min=16, max=200, middle=True),
+    Column("source", "Source", priority=2),
+    Column("folder", "In", priority=1, flexible=True, min=16, max=200, middle=True),
 )
 
 
@@ -54,7 +57,8 @@ class ModelInput(Input):
 
     help = Help(
         "Choose a model",
-        "Type a part of a name; `up` and `down` move in the list, `enter` takes the model there.\n"
+        "Type a part of a name; `up` and `down` move in the list, `enter` takes the model there. A name that is typed "
+        "whole comes first, then those that begin so.\n"
         "A path, or org/name from the cache, that is not in the list is taken as it is typed.",
     )
 
@@ -87,6 +91,8 @@ class ChooseModel(ModalScreen[str]):
         super().__init__()
         self.question, self.without = question, without
         self.entries: dict[str, ModelEntry] = {}
+        self._moved = False
+        """Whether the cursor was moved since something was typed: then it stays where it is."""
         self._listing = Background(self, FindingFailed)
 
     @property
@@ -131,7 +137,7 @@ class ChooseModel(ModalScreen[str]):
             self.entries.setdefault(str(entry.folder), entry)
         table = self.query_one(RecordTable)
         table.empty = "no other model is listed; type the path of one"
-        table.show([_record(key, entry) for key, entry in self.entries.items()])
+        self._list()
 
     @on(FindingFailed)
     def _failed(self, message: FindingFailed) -> None:
@@ -140,9 +146,21 @@ class ChooseModel(ModalScreen[str]):
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         self.query_one(RecordTable).filter = event.value
+        self._moved = False
+        self._list()
+
+    def _list(self) -> None:
+        """The models, those first whose names are most like what is typed."""
+        typed = self.query_one(ModelInput).value
+        found = sorted(self.entries.items(), key=lambda item: likeness(item[1], typed))
+        table = self.query_one(RecordTable)
+        table.show([_record(key, entry) for key, entry in found])
+        if not self._moved:
+            table.cursor = 0  # it stays on its row, which may be far down by now
 
     def action_move(self, how: str, steps: int) -> None:
         """Move in the list while the keys go to the line above it."""
+        self._moved = True
         table = self.query_one(RecordTable)
         table.action_move(steps) if how == "move" else table.action_page(steps)
 
@@ -166,9 +184,35 @@ def usable(entries: Iterable[ModelEntry], without: str) -> Iterable[ModelEntry]:
     )
 
 
+def likeness(entry: ModelEntry, typed: str) -> int:
+    """0 for a model of exactly that name, path or reference, 1 for the last part of its name, then names that begin
+    so, and any other."""
+    wanted = typed.strip().casefold()
+    names = [each.casefold() for each in (entry.name, entry.reference, str(entry.folder))]
+    last = names[0].rpartition("/")[2]
+    if not wanted or wanted in names:
+        return 0
+    return 1 if wanted == last else 2 if names[0].startswith(wanted) else 3 if last.startswith(wanted) else 4
+
+
+def place_of(entry: ModelEntry) -> str:
+    """What tells models of one name apart, without the name: the folder a model lies in, or the commit cached."""
+    if entry.source == "cache":
+        return f"{entry.folder.name[:12]}  {_short(entry.folder.parent.parent.parent)}"
+    whole, name = str(entry.folder), f"/{entry.name}"
+    return _short(Path(whole.removesuffix(name) or "/") if whole.endswith(name) else entry.folder.parent)
+
+
+def _short(folder: Path) -> str:
+    """A path with ~ for the home folder."""
+    home = Path(os.path.expanduser("~"))
+    return f"~/{folder.relative_to(home)}" if folder != home and folder.is_relative_to(home) else str(folder)
+
+
 def _record(key: str, entry: ModelEntry) -> Record:
-    cells = {"name": entry.name, "size": show_bytes(entry.bytes), "folder": str(entry.folder)}
-    return Record(key, cells, states={"folder": "muted"}, order={"size": entry.bytes})
+    source = SOURCES["cache" if entry.source == "cache" else "local"]
+    cells = {"name": entry.name, "size": show_bytes(entry.bytes), "source": source, "folder": place_of(entry)}
+    return Record(key, cells, states={"folder": "muted", "source": "muted"}, order={"size": entry.bytes})
 
 
 async def choose_and_compare(bench: Workbench, a: str) -> None:

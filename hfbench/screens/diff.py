@@ -58,7 +58,7 @@ class DiffScreen(BenchScreen):
     help = Help(
         "Diff",
         "`[` and `]` or left and right change the tab. Headers and files are compared at once.\n"
-        "`v` reads and compares all values, as a job that goes on when you leave; `J` opens its page, where it can be\n"
+        "`v` reads and compares all values, as a job that goes on when you leave; `J` opens its page, where it can be "
         "cancelled. `w` swaps the two sides. `y` copies the command that says the same, `Y` what is under the cursor.",
     )
 

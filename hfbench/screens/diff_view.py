@@ -53,10 +53,7 @@ class DiffView:
         if self.result is None:
             return ("comparing ..." if self.comparing else "not compared"), "muted"
         states: dict[int, State] = {int(Exit.OK): "ok", int(Exit.FAILED): "warn"}
-        told = self.result.headline
-        if self.result.exit == Exit.OK and self.result.values is None and self.result.compared:
-            told += " by headers and files; values are not compared"
-        return told, states.get(self.result.exit, "error")
+        return self.result.headline, states.get(self.result.exit, "error")
 
     def section(self, name: str) -> int:
         """Differences found in one section, or among the tensors."""

@@ -10,6 +10,7 @@ from typing import Any
 from hfbench.actions.registry import actions
 from hfbench.actions.render import result_lines
 from hfbench.jobs.snapshot import JobSnapshot, Series, State
+from hfbench.line_width import USUAL
 from hfbench.text import printable
 from hfbench.units import show_elapsed, show_value
 from hfbench.widgets.plot_lines import Series as PlotSeries
@@ -117,7 +118,7 @@ def _result(snapshot: JobSnapshot) -> tuple[str, ...]:
     spec = actions().get(snapshot.action)
     if snapshot.result is None or spec is None:
         return ()
-    return tuple(result_lines(spec, snapshot.result))
+    return tuple(result_lines(spec, snapshot.result, width=USUAL))
 
 
 def _brief(name: str, value: object) -> str:

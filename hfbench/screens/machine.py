@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from hfbench.actions.registry import find
+from hfbench.errors import HfbenchError
 from hfbench.gpu.reading import known
 from hfbench.jobs.fingerprint import memory_bytes
 from hfbench.jobs.state import State
@@ -67,13 +70,24 @@ class MachineState:
             note=self.stale,
         )
 
-    @property
+    @cached_property
     def latest(self) -> str:
-        """The figure of the newest job that has one."""
-        done = (
-            row.headline for row in self.known_jobs if row.headline and row.state in (State.FINISHED, State.RUNNING)
+        """The figure of the newest job that measured one."""
+        measured = (
+            row.headline
+            for row in self.known_jobs
+            if row.headline and row.state in (State.FINISHED, State.RUNNING) and _measures(row.action)
         )
-        return next(done, "")
+        return next(measured, "")
+
+
+@lru_cache
+def _measures(action: str) -> bool:
+    """Whether an action says so; one that is not known, such as of another installation, says nothing."""
+    try:
+        return find(action).measures
+    except HfbenchError:
+        return False
 
 
 def _load(device: DeviceReading) -> GpuLoad:

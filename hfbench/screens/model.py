@@ -76,7 +76,7 @@ class ModelScreen(BenchScreen):
 
     help = Help(
         "Model",
-        "`[` and `]` or left and right change the tab, `b` lists the biggest tensors, `B` measures the model,\n"
+        "`[` and `]` or left and right change the tab, `b` lists the biggest tensors, `B` measures the model, "
         "`=` compares it with another.\n"
         "Weights are read in a process of their own: everything works while the numbers still grow.",
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from hfbench.config import ModelsConfig
 from hfbench.errors import HfbenchError
+from hfbench.models.problem import counted
 from hfbench.models.reference import DEMO
 from hfbench.paths import config_file, demo_model, expand
 from hfbench.screens.model_loads import Loads
@@ -33,7 +34,8 @@ Source = Literal["local", "cache", "recent"]
 SOURCES: dict[Source, str] = {"local": "Local", "cache": "HF cache", "recent": "Recent"}
 STATES: dict[str, State] = {"ok": "ok", "!": "warn", "x": "error"}
 SHORT_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
-WORDS: dict[str, str] = {"ok": "", "!": "warning", "x": "error"}
+WORDS: dict[str, str] = {"ok": "read", "!": "warning", "x": "error"}
+"""Behind the sign of a state. Headers and configuration were read; they are judged when the model is opened."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def detail_lines(
     mark = "!" if entry.state == "ok" and loads and not loads.somewhere else entry.state
     name = clip_middle(printable(entry.name), max(8, width // 2), ellipsis=glyphs.ellipsis)
     told = shape_of(look, glyphs)
-    fine = loads.sentence if loads else "nothing wrong was found"
+    fine = loads.sentence if loads else "read without a fault; enter checks it"
     sentence = entry.problem or (fine if entry.state else "not looked at yet")
     return [
         _line([(name, "title"), ("   ", ""), (told, "")], width, glyphs),
@@ -118,7 +120,7 @@ def shape_of(look: Look, glyphs: Glyphs) -> str:
         return ""
     parts = (
         config.architectures[0] if config.architectures else config.model_type or "",
-        f"{config.layers} layers" if config.layers is not None else "",
+        counted(config.layers, "layer") if config.layers is not None else "",
         heads_text(config),
         f"{config.context:,} context" if config.context is not None else "",
         SHORT_DTYPES.get(config.dtype or "", config.dtype or ""),

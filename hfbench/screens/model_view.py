@@ -13,7 +13,7 @@ from hfbench.models.columns import TensorColumns
 from hfbench.models.config import ModelConfig
 from hfbench.models.facts import DtypeShare, ModelSummary
 from hfbench.models.files import ModelFile
-from hfbench.models.problem import Problem
+from hfbench.models.problem import Problem, counted
 from hfbench.models.reference import Location
 from hfbench.models.stream import Rows
 from hfbench.screens.model_judge import Judgement
@@ -97,7 +97,7 @@ class ModelView:
         """For the title line: `272 tensors · 256.6 MiB`, and how far the reading is."""
         if not self.tensors:
             return "reading" if self.reading else ""
-        read = f"{self.tensors:,} tensors {show_bytes(self.weight_bytes)}"
+        read = f"{counted(self.tensors, 'tensor')} {show_bytes(self.weight_bytes)}"
         return f"file {self.shard} of {self.shards}, {read}" if self.reading else read
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hfbench.models.problem import counted
+
 if TYPE_CHECKING:
     from hfbench.models.config import ModelConfig
 
@@ -13,4 +15,4 @@ def heads_text(config: ModelConfig) -> str:
     if config.heads is None:
         return ""
     grouped = config.kv_heads is not None and config.kv_heads != config.heads
-    return f"{config.heads}/{config.kv_heads} heads" if grouped else f"{config.heads} heads"
+    return f"{config.heads}/{config.kv_heads} heads" if grouped else counted(config.heads, "head")

@@ -81,8 +81,8 @@ class ModelsScreen(BenchScreen):
 
     help = Help(
         "Models",
-        "At the left where models come from, `tab` moves between there and the list. `enter` opens a model,\n"
-        "`B` measures it, `=` compares it with another, `a` lists everything that can be done, `u` looks at the disk\n"
+        "At the left where models come from, `tab` moves between there and the list. `enter` opens a model, "
+        "`B` measures it, `=` compares it with another, `a` lists everything that can be done, `u` looks at the disk "
         "again.\n"
         "State is what the headers of the weights and the configuration tell: ok, ! for a warning, x for an error.",
     )

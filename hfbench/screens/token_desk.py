@@ -59,6 +59,8 @@ class ChatAnswer:
     templates: tuple[Template, ...] = ()
     chosen: Template | None = None
     rendered: Rendered | None = None
+    tools_used: bool | None = None
+    """False where the text is the same without the tools, None where none were offered."""
     error: HfbenchError | None = None
     encoded: Encoded | None = None
     tokens_error: HfbenchError | None = None
@@ -106,12 +108,14 @@ class Desk:
         template = None
         try:
             template = chosen(templates, question.template, tools=question.tools)
-            rendered = self._chat.render(
-                template, question.messages, tools=tools, tokens=named_tokens(self._folder), prompt=question.prompt
-            )
+            names, prompt = named_tokens(self._folder), question.prompt
+            rendered = self._chat.render(template, question.messages, tools=tools, tokens=names, prompt=prompt)
+            used = None
+            if tools:
+                used = self._chat.tells_of_tools(rendered, question.messages, tokens=names, prompt=prompt)
         except HfbenchError as error:
             return ChatAnswer(question=question, templates=templates, chosen=template, error=error)
-        answer = ChatAnswer(question=question, templates=templates, chosen=template, rendered=rendered)
+        answer = ChatAnswer(question=question, templates=templates, chosen=template, rendered=rendered, tools_used=used)
         try:
             return replace(answer, encoded=self._encode(rendered.text, special=False))
         except HfbenchError as error:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from hfbench.actions.results import result_data
-from hfbench.errors import HfbenchError, error_from_parts, foreseen
+from hfbench.actions.results import exit_of, result_data
+from hfbench.errors import HfbenchError, MissingError, error_from_parts, foreseen
 from hfbench.exits import Exit
 from hfbench.jobs.cancel import cancel
 from hfbench.jobs.directory import JobDirectory
@@ -103,7 +103,7 @@ def _inline(step: PlannedStep, stop: Stop, say: Callable[[str], object], began: 
         step.spec.require()
         with contextlib.redirect_stdout(sys.stderr), stop.raising(step.timeout):
             result = result_data(step.request.perform(Run(events.append)))
-        status = Status.FAILED if result.get("failed") else Status.OK
+        status = _status_of(result)
     except Stopped:
         error = HfbenchError("stopped on request")
     except TimeIsOver:
@@ -167,7 +167,7 @@ def _stopped(job: JobDirectory, say: Callable[[str], object]) -> JobSnapshot:
 
 def _status(snapshot: JobSnapshot) -> Status:
     if snapshot.state is State.FINISHED:
-        return Status.FAILED if (snapshot.result or {}).get("failed") else Status.OK
+        return _status_of(snapshot.result)
     return Status.TIMEOUT if (snapshot.error or {}).get("error") == "TookTooLong" else Status.FAILED
 
 
@@ -182,11 +182,18 @@ def _error_of(snapshot: JobSnapshot) -> dict[str, Any] | None:
     return {**error.parts(), "error": f"Job{str(snapshot.state).capitalize()}", "log": list(snapshot.tail[-10:])}
 
 
+def _status_of(result: dict[str, Any] | None) -> Status:
+    """A result that lacks something of this machine went no better than one that found the thing wrong."""
+    lacks = exit_of(result or {}) == Exit.ENVIRONMENT
+    return Status.FAILED if lacks or (result or {}).get("failed") else Status.OK
+
+
 def _verdict_of(result: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The error of an action that did its work and found the thing itself to be wrong."""
-    if not (result or {}).get("failed"):
+    """The error of an action that did its work and found the thing itself to be wrong, or this machine to lack it."""
+    if _status_of(result) is Status.OK:
         return None
-    return HfbenchError(str((result or {}).get("headline") or "the result says that it failed")).parts()
+    kind = MissingError if exit_of(result or {}) == Exit.ENVIRONMENT else HfbenchError
+    return kind(str((result or {}).get("headline") or "the result says that it failed")).parts()
 
 
 def _artifact(event: Artifact, folder: str = "") -> dict[str, Any]:

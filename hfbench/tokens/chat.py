@@ -9,16 +9,19 @@ from typing import Any, Literal
 
 from hfbench.errors import HfbenchError, MissingError
 from hfbench.models.json_text import JsonError, read_object
-from hfbench.models.problem import quoted
+from hfbench.models.problem import ModelError, quoted
 from hfbench.models.tokenizer import read_tokenizer
 from hfbench.tokens.chat_child import MEMORY
 from hfbench.tokens.child import Child, ChildEnded
 from hfbench.tokens.conversation import Message
-from hfbench.tokens.templates_text import Template
+from hfbench.tokens.templates_text import LONGEST, Template
 from hfbench.tokens.tokenizer import ended_while, missing_extra
 
-SECONDS = 2.0
+SECONDS = 1.0
 """CPU time for one rendering: real ones take milliseconds."""
+
+WALL_SECONDS = 3.5
+"""On the wall, the start of the process included, however busy the machine is."""
 
 _SAID = {
     "raises": "refuses this conversation",
@@ -64,10 +67,18 @@ class Chat:
         """The text for these messages, with the generation prompt at its end when `prompt` is true."""
         request = {"messages": list(messages), "tools": list(tools) or None, "tokens": dict(tokens), "prompt": prompt}
         name = f"the template {quoted(template.name)}"
+        if template.too_long:
+            found = f"{name} has more than {LONGEST:,} characters and is not tried"
+            raise ModelError("template_too_long", found, where=template.source, remedy="do not use the template")
         try:
-            told, text = self._child.ask(request, template.text.encode("utf-8", "replace"), seconds=SECONDS)
+            told, text = self._child.ask(
+                request, template.text.encode("utf-8", "replace"), seconds=SECONDS, wall=WALL_SECONDS
+            )
         except ChildEnded as ended:
             doing, remedy = f"rendering {name}", _REMEDIES["memory"]
+            if ended.ending == "timeout" and ended.signal != "SIGPROF":
+                found = f"{doing} was not done after {WALL_SECONDS:g} s"
+                raise ModelError("tokenizer_timeout", found, where=template.source, remedy=remedy) from None
             raise ended_while(ended, doing, SECONDS, where=template.source, remedy=remedy, memory=MEMORY) from None
         except MissingError as error:
             raise missing_extra(error.found) from None
@@ -76,6 +87,16 @@ class Chat:
             found = f"{name} {_SAID[told['fate']]}{detail}"
             raise HfbenchError(found, where=template.source, remedy=_REMEDIES[told["fate"]])
         return Rendered(text=text.decode(), template=template, content=told["content"])
+
+    def tells_of_tools(
+        self, rendered: Rendered, messages: Sequence[Message], *, tokens: Mapping[str, str], prompt: bool = True
+    ) -> bool:
+        """Whether a text made with tools is another one without them; a template that then fails needs them."""
+        try:
+            bare = self.render(rendered.template, messages, tokens=tokens, prompt=prompt)
+        except HfbenchError:
+            return True
+        return bare.text != rendered.text
 
     def close(self) -> None:
         """End its process."""

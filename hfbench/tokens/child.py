@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
 
@@ -51,15 +52,18 @@ class Child:
         """True while the process that answered last still runs."""
         return self._process is not None and self._process.poll() is None
 
-    def ask(self, request: Mapping[str, Any], payload: bytes = b"", *, seconds: float) -> tuple[dict[str, Any], bytes]:
-        """The answer and its bytes. `seconds` of CPU time are the process's own limit, on the wall it gets more.
+    def ask(
+        self, request: Mapping[str, Any], payload: bytes = b"", *, seconds: float, wall: float | None = None
+    ) -> tuple[dict[str, Any], bytes]:
+        """The answer and its bytes. `seconds` of CPU time are the process's own limit, on the wall it gets more, if
+        `wall` does not say otherwise.
 
         Raises ChildEnded, or the HfbenchError that the process answered with.
         """
         process = self._running()
         line = json.dumps({**request, "seconds": seconds, "bytes": len(payload)}).encode() + b"\n"
         try:
-            told, body = _exchange(process, line + payload, monotonic() + WALL * (seconds + 1.0))
+            told, body = _exchange(process, line + payload, monotonic() + (wall or WALL * (seconds + 1.0)))
         except TimeoutError:
             raise self._ended(process, late=True) from None
         except (OSError, ValueError, EOFError):
@@ -104,6 +108,15 @@ def start(module: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment(), cwd="/", bufsize=0
     )
+
+
+def cpu_seconds(process: int) -> float:
+    """The CPU time a process has had so far; 0 when it is gone."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def ending_of(returncode: int) -> Ending:

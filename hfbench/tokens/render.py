@@ -7,15 +7,21 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, Literal
 
-from hfbench.tokens.child import start
+from hfbench.tokens.child import cpu_seconds, start
 from hfbench.tokens.templates_text import Template
 
-Outcome = Literal["ok", "silent", "raises", "fails", "syntax", "unsafe", "memory", "timeout", "not tried", "no jinja2"]
+Outcome = Literal[
+    "ok", "silent", "raises", "fails", "syntax", "unsafe", "memory", "timeout", "not tried", "too long", "no jinja2"
+]
 
-WALL_SECONDS = 20.0
-"""A process that gets no CPU time at all is ended too."""
+WALL_SECONDS = 3.0
+"""On the wall, for all templates of a model: the CPU time of one may be long in coming on a busy machine."""
+
+STARVED_SECONDS = 0.4
+"""CPU time of a process: one that got no more in all that time is not to blame, and neither is its template."""
 
 MOST_STARTS = 2
 """Processes for one model: the second one takes the templates after the one that killed the first."""
@@ -33,13 +39,14 @@ class Attempt:
 
 def render(templates: Sequence[Template], tokens: Mapping[str, str]) -> list[Attempt]:
     """Every attempt on every template. Nothing here raises for what a template does."""
-    attempts: list[Attempt] = []
-    left = list(range(len(templates)))
+    attempts = [Attempt(each, "compile", "too long") for each in templates if each.too_long]
+    left = [number for number, each in enumerate(templates) if not each.too_long]
+    until = monotonic() + WALL_SECONDS
     for _ in range(MOST_STARTS):
         if not left:
             break
         lines, ending = _run(
-            {"templates": [_plain(each) for each in templates], "numbers": left, "tokens": dict(tokens)}
+            {"templates": [_plain(each) for each in templates], "numbers": left, "tokens": dict(tokens)}, until
         )
         attempts += [
             Attempt(templates[line["template"]], line["case"], line["outcome"], line["detail"])
@@ -51,21 +58,27 @@ def render(templates: Sequence[Template], tokens: Mapping[str, str]) -> list[Att
         begun = [line["template"] for line in lines if "begun" in line]
         if ending and begun:
             attempts.append(Attempt(templates[begun[-1]], "render", ending))
-        left = [number for number in left if number not in begun] if ending and begun else []
+        left = [number for number in left if number not in begun] if ending else []
+        if ending == "not tried":
+            break
     return attempts + [Attempt(templates[number], "render", "not tried") for number in left]
 
 
-def _run(request: dict[str, object]) -> tuple[list[dict[str, Any]], Outcome | None]:
+def _run(request: dict[str, object], until: float) -> tuple[list[dict[str, Any]], Outcome | None]:
     """The lines of one process, and how it was ended when it did not end by itself."""
+    late, spent = False, 0.0
     with start("hfbench.tokens.render_child") as child:
         try:
-            output, _ = child.communicate(json.dumps(request).encode(), timeout=WALL_SECONDS)
+            output, _ = child.communicate(json.dumps(request).encode(), timeout=max(until - monotonic(), 0.0))
         except subprocess.TimeoutExpired:
+            late, spent = True, cpu_seconds(child.pid)
             child.kill()
             output, _ = child.communicate()
     lines = [json.loads(line) for line in output.splitlines() if line.endswith(b"}")]
     if child.returncode == 0:
         return lines, None
+    if late:
+        return lines, "timeout" if spent > STARVED_SECONDS else "not tried"
     return lines, "timeout" if child.returncode in (-signal.SIGPROF, -signal.SIGKILL) else "memory"
 
 

@@ -31,6 +31,8 @@ class Template:
     name: str
     source: str
     text: str
+    too_long: bool = False
+    """True where it is longer than anything that is tried; `text` is then empty."""
 
 
 def template_texts(
@@ -48,7 +50,9 @@ def template_texts(
             continue
         try:
             text = read_bytes(folder / source, LONGEST, folder).decode("utf-8", "replace")
-        except ModelError:
+        except ModelError as error:
+            if error.code == "too_large":
+                found.append(Template(name, source, "", too_long=True))
             continue
         found.append(Template(name, source, text))
     return tuple(found[:MOST])
@@ -92,11 +96,15 @@ def chosen(templates: Sequence[Template], name: str | None, *, tools: bool, wher
 
 def _of(value: object, source: str) -> list[Template]:
     if isinstance(value, str):
-        return [Template("default", source, value[:LONGEST])]
+        return [_made("default", source, value)]
     if isinstance(value, dict):
         value = [{"name": name, "template": text} for name, text in value.items()]
     return [
-        Template(str(entry.get("name")), source, entry["template"][:LONGEST])
+        _made(str(entry.get("name")), source, entry["template"])
         for entry in (value if isinstance(value, list) else [])
         if isinstance(entry, dict) and isinstance(entry.get("template"), str)
     ]
+
+
+def _made(name: str, source: str, text: str) -> Template:
+    return Template(name, source, "" if len(text) > LONGEST else text, too_long=len(text) > LONGEST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +22,9 @@ LOAD_SECONDS = 20.0
 
 ENCODE_SECONDS = 3.0
 """CPU time for a short text, and once more for each MiB of a longer one, which takes 0.6 s."""
+
+PATTERN_SECONDS = 0.25
+"""CPU time for reading one regular expression; those in use take a millisecond."""
 
 EXTRA = "tokens"
 """The extra of hfbench that installs what this room needs."""
@@ -122,3 +126,22 @@ def tokenized(folder: Path, text: str, *, special: bool = True) -> tuple[Encoded
     """The tokens of one text, and the files the tokenizer was made from; for whoever has no second text."""
     with closing(Tokenizer(folder)) as tokenizer:
         return tokenizer.encode(text, special=special), tokenizer.source
+
+
+def refusal_of_pattern(pattern: str) -> str | None:
+    """What the tokenizers library says against a regular expression; None when it takes it or is not installed."""
+    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    model = {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}
+    whole = {"version": "1.0", "added_tokens": [], "pre_tokenizer": split, "model": model}
+    child = Child("hfbench.tokens.tokenizer_child")
+    try:
+        child.ask({"do": "load", "folder": "/"}, json.dumps(whole).encode(), seconds=PATTERN_SECONDS)
+    except ChildEnded as ended:
+        return f"reading it ended the process with {ended.ending}"
+    except MissingError:
+        return None
+    except HfbenchError as error:
+        return error.found.removeprefix("the tokenizers library cannot read it: ")
+    finally:
+        child.close()
+    return None

@@ -40,6 +40,26 @@ def clip_middle(text: str, width: int, *, ellipsis: str = ELLIPSIS) -> str:
     return joined if width_of(joined) <= width else _exactly(joined, width)
 
 
+def clip_name(text: str, width: int, *, ellipsis: str = ELLIPSIS) -> str:
+    """A dotted name cut to at most `width` cells so that its numbers and its end stay: they tell names of layers
+    apart. `model.layers.3.mlp.w1` becomes `….3.….w1` where a cut in its middle would take the 3."""
+    if width_of(text) <= width:
+        return text
+    cut = clip_middle(text, width, ellipsis=ellipsis)
+    if _numbers(cut) == _numbers(text):
+        return cut
+    lead = text[: len(text) - len(text.lstrip(" +-"))]  # the sign of a group, or that of what stands below it
+    parts = text[len(lead) :].split(".")
+    for place, part in enumerate(parts[:-1]):
+        if not _numbers(part):
+            parts[place] = ""
+            kept = [each for at, each in enumerate(parts) if each or not at or parts[at - 1]]
+            shorter = lead + ".".join(each or ellipsis for each in kept)
+            if width_of(shorter) <= width:
+                return shorter
+    return cut
+
+
 def fit(text: str, width: int, *, right: bool = False, middle: bool = False, ellipsis: str = ELLIPSIS) -> str:
     """`text` clipped and padded to exactly `width` cells."""
     cut = (clip_middle if middle else clip)(text, width, ellipsis=ellipsis)
@@ -50,6 +70,10 @@ def fit(text: str, width: int, *, right: bool = False, middle: bool = False, ell
 def spans_width(spans: Sequence[Span]) -> int:
     """Cells a line of spans takes."""
     return sum(width_of(text) for text, _ in spans)
+
+
+def _numbers(name: str) -> list[str]:
+    return [part for part in name.split(".") if part.isdecimal() or part == "*"]
 
 
 def _exactly(text: str, width: int) -> str:

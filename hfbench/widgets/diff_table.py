@@ -99,7 +99,9 @@ class DiffTable(TensorTable):
         line = self.rows[row]
         texts = self._texts(line)
         state = STATES.get(line.dtype.split()[0], "")
-        return [(texts.get(p.column.key, ""), state if p.column is STATUS else "") for p in self.placed()]
+        return [
+            (self.cell_text(texts.get(p.column.key, ""), p), state if p.column is STATUS else "") for p in self.placed()
+        ]
 
     def sort_mark(self) -> tuple[str, bool] | None:
         """The arrow over the names; none in the order of weight or size."""
@@ -132,13 +134,17 @@ class DiffTable(TensorTable):
         many = line.count > 1
         mark = "" if not many else "- " if line.unfolded else "+ "
         a, b = self.found.sides[line.shape[0]]
+        row = self._first + line.row
+        metrics = {key: metric_text(key, self.found.metric(key, row)) for key in METRICS}
+        if row in self.found.nonfinite:
+            metrics["max_abs"] = "NaN/Inf"  # how far apart the finite ones are would hide that these differ
         return {
             "status": line.dtype,
             "name": ("  " if line.inside else mark) + printable(line.name),
             "count": f"{line.count:,}" if many else "",
             "a": a,
             "b": b,
-            **{key: metric_text(key, self.found.metric(key, self._first + line.row)) for key in METRICS},
+            **metrics,
         }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from rich.cells import chop_cells
 
@@ -12,7 +13,7 @@ from hfbench.widgets.cells import Span, fit, width_of
 from hfbench.widgets.glyphs import Glyphs, State
 
 GAP = 2
-WIDEST_LABEL = 24
+WIDEST_LABEL = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Fact:
 
 
 def facts_lines(facts: Sequence[Fact], width: int, glyphs: Glyphs) -> list[list[Span]]:
-    """Lines of at most `width` cells. Values too long for one line go on below, under their column."""
+    """Lines of at most `width` cells. Values and labels too long for one line go on below, under their column."""
     labels = [printable(fact.label) for fact in facts]
     column = min(max(map(width_of, labels), default=0), WIDEST_LABEL, max(1, width // 2))
     room = max(1, width - column - GAP)
@@ -33,9 +34,23 @@ def facts_lines(facts: Sequence[Fact], width: int, glyphs: Glyphs) -> list[list[
     for label, fact in zip(labels, facts, strict=True):
         sign = glyphs.sign(fact.state)
         text = f"{sign} {printable(fact.value)}".rstrip() if sign else printable(fact.value)
-        for number, part in enumerate(wrapped(text, room)):
-            head = fit("" if number else label, column, ellipsis=glyphs.ellipsis)
-            lines.append([(head + " " * GAP, "muted"), (part, fact.state)])
+        heads = _label_lines(label, column) if column else [""]  # never cut: labels may differ in their ends alone
+        for head, part in zip_longest(heads, wrapped(text, room), fillvalue=""):
+            lines.append([(fit(head, column, ellipsis=glyphs.ellipsis) + " " * GAP, "muted"), (part, fact.state)])
+    return lines
+
+
+def _label_lines(label: str, width: int) -> list[str]:
+    """A label in lines of at most `width` cells, broken between words and behind dots where it can be."""
+    lines: list[str] = []
+    for text in wrapped(label, width) if " " in label else [label]:
+        left = text
+        while width_of(left) > width:
+            part = chop_cells(left, width)[0]
+            part = part[: part.rfind(".") + 1] or part
+            lines.append(part)
+            left = left[len(part) :]
+        lines.append(left)
     return lines
 
 

@@ -27,8 +27,8 @@ class FitGrid(UnstyledFocus, Painted, can_focus=True, inherit_bindings=False):
 
     help = Help(
         "Fit",
-        "A cell is the memory of the fullest GPU in GiB; x names the term that does not fit, ! a context beyond the\n"
-        "model's limit. Arrows move the cell, past the edge they go on. Small letters turn what stands beside them,\n"
+        "A cell is the memory of the fullest GPU in GiB; x names the term that does not fit, ! a context beyond the "
+        "model's limit. Arrows move the cell, past the edge they go on. Small letters turn what stands beside them, "
         "capital ones turn it back. `enter` tells by which formula each term is counted, `y` copies the command.",
     )
 

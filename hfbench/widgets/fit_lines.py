@@ -58,13 +58,17 @@ def grid_spans(
     lines: list[list[Span]] = [[(clip(title, width, ellipsis=glyphs.ellipsis), "muted")], [(batches.rstrip(), "muted")]]
     for row in result.grid:
         label = context_label(row[0].context, result.context_limit)
-        spans: list[Span] = [(f"{label:<{FIRST_COLUMN}}", "warn" if label.endswith("!") else "muted")]
+        spans: list[Span] = []
+        before, style, column = label, "warn" if label.endswith("!") else "muted", FIRST_COLUMN
         for each in row:
-            text = cell_text(each)
             here = (each.context, each.batch) == marked
-            spans.append((text, _style(each, here=here, focused=focused, stale=stale)))
-            spans.append((fit("", COLUMN - width_of(text)), ""))
-        lines.append(spans[:-1])
+            spans.append((fit(before, column - here), style))
+            # The sign takes the last blank before its cell: colour alone shows nothing where there is none.
+            before, column = f"{glyphs.cursor if here else ''}{cell_text(each)}", COLUMN + here
+            style = _style(each, here=here, focused=focused, stale=stale)
+            spans.append((before, style))
+            before, style, column = "", "", column - width_of(before)
+        lines.append(spans)
     return lines
 
 

@@ -60,7 +60,7 @@ class Form(VerticalScroll, can_focus=True):
 
     help = Help(
         "Form",
-        "`down` goes into the fields, `enter` starts the job. The line below the form is the command that does\n"
+        "`down` goes into the fields, `enter` starts the job. The line below the form is the command that does "
         "the same; `y` copies it, `s` shows and copies the step of a script.",
     )
 

@@ -26,7 +26,7 @@ class LogView(ScrollView, can_focus=True, inherit_bindings=False):
 
     help = Help(
         "Log",
-        "The last lines the job wrote. `up`, `pgup` and `home` go back, and the view then stays where it is;\n"
+        "The last lines the job wrote. `up`, `pgup` and `home` go back, and the view then stays where it is; "
         "`end` follows the end again.",
     )
 

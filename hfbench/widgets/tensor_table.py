@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.timer import Timer
 
 from hfbench.models.columns import TensorColumns, TensorInfo
+from hfbench.widgets.cells import clip_name
 from hfbench.widgets.help import Help
 from hfbench.widgets.line_table import MARK, Cell, LineTable
 from hfbench.widgets.record_columns import Placed
@@ -150,7 +151,11 @@ class TensorTable(LineTable):
     def row_cells(self, row: int) -> Sequence[Cell]:
         """Texts of a line."""
         texts = cell_texts(self.rows[row], times=self.glyphs.times)
-        return [(texts[place.column.key], "") for place in self.placed()]
+        return [(self.cell_text(texts[place.column.key], place), "") for place in self.placed()]
+
+    def cell_text(self, text: str, place: Placed) -> str:
+        """A cell's text; a name is cut so that its numbers stay."""
+        return clip_name(text, place.width, ellipsis=self.glyphs.ellipsis) if place.column.key == "name" else text
 
     def sort_mark(self) -> tuple[str, bool] | None:
         """The arrow; none in file order."""

@@ -34,8 +34,8 @@ class TextEntry(UnstyledFocus, Painted, can_focus=True):
 
     help = Help(
         "Text",
-        "What you type or paste is text. `enter` begins a line, `ctrl+w` takes a word away, `ctrl+u` the line before\n"
-        "the cursor, `ctrl+z` takes a change back. `escape` leaves, so that single keys work; so does `down` on the\n"
+        "What you type or paste is text. `enter` begins a line, `ctrl+w` takes a word away, `ctrl+u` the line before "
+        "the cursor, `ctrl+z` takes a change back. `escape` leaves, so that single keys work; so does `down` on the "
         "last line.",
     )
 

@@ -31,7 +31,7 @@ class TokenTable(LineTable):
 
     help = Help(
         "Tokens",
-        "The number of each token, its id, the bytes of the UTF-8 text it stands for, from and up to, the text itself\n"
+        "The number of each token, its id, the bytes of the UTF-8 text it stands for, from and up to, the text itself "
         "with white space made visible, and its piece in the vocabulary. `enter` tells all of one, `i` types text.",
     )
 

@@ -15,6 +15,7 @@ from hfbench.actions.registry import find
 from hfbench.codec import decode, encode
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.jobs.run import Run
+from hfbench.line_width import lines_of
 
 Hfbench = Callable[..., CompletedProcess[str]]
 
@@ -84,7 +85,7 @@ def test_a_text_without_a_tokenizer_is_given_and_the_reason_noted(model: Path) -
     ("text", "sentence"),
     [
         ("{{ raise_exception('only user') }}", "refuses this conversation: only user"),
-        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "2 s of CPU time"),
+        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "1 s of CPU time"),
         ("{{ ''.__class__ }}", "is not safe and was not rendered"),
     ],
     ids=["refuses", "loops", "unsafe"],
@@ -105,6 +106,31 @@ def test_a_model_without_a_template_says_so(model: Path) -> None:
         chat(model)
 
 
+def test_tools_that_a_template_ignores_are_told(model: Path) -> None:
+    ignoring, using = "{{ messages[0].content }}", "{{ messages[0].content }}{{ tools }}"
+    needing = "{{ tools[0].function.name }}"
+    for text, used in ((needing, True), (using, True), (ignoring, False)):
+        write(model, byte_level(), {"chat_template": text})
+        result = chat(model, user="hi", sample_tools=True)
+        assert result.tools_used is used
+        assert any("ignores the tools" in line for line in result.lines()) is not used
+    assert chat(model, user="hi").tools_used is None
+
+
+def test_a_text_can_be_read_back_from_its_lines(model: Path) -> None:
+    write(model, byte_level(), {"chat_template": "{{ messages[0].content }}"})
+    text = "one " * 50 + "\n\n" + "x" * 200 + "\nlast"
+    result = chat(model, user=text)
+    assert [line[2:] for line in result.lines() if line.startswith("| ")] == text.split("\n")
+    with lines_of(80):
+        lines = result.lines()
+    assert all(len(line) <= 80 for line in lines)
+    joined = "".join(("\n" if line[0] == "|" else "") + line[2:] for line in lines if line[:2] in ("| ", ": "))
+    assert joined == "\n" + text
+    assert next(line for line in lines if line.startswith("| ")).endswith("one ")
+
+
+@pytest.mark.usefixtures("terminal")
 def test_the_result_survives_its_own_json_and_its_lines_are_safe(model: Path) -> None:
     result = chat(model, user="\x1b[2J" + "long " * 60)
     told = json.loads(json.dumps(encode(result)))

@@ -20,6 +20,7 @@ from hfbench.checks.run import MOST
 from hfbench.checks.sarif import sarif_text
 from hfbench.cli import main
 from hfbench.codec import decode
+from hfbench.errors import UsageError
 from hfbench.jobs.run import Run
 
 
@@ -70,6 +71,7 @@ def test_the_result_is_told_in_json_as_it_is_promised(model: Path) -> None:
     assert decode(CheckResult, told) == check(model)
 
 
+@pytest.mark.usefixtures("terminal")
 def test_lines_fit_a_terminal_and_hold_no_control_character(model: Path) -> None:
     all_of(config(model_type="\x1b[31m" + "x" * 500), put("x" * 180 + ".safetensors", b""))(model)
     lines = check(model).lines()
@@ -83,7 +85,7 @@ def missing_files(count: int) -> Any:
     def edit(folder: Path) -> None:
         gone("model.safetensors")(folder)
         weight_map = {f"t{number}": f"model-{number:05d}.safetensors" for number in range(count)}
-        put("model.safetensors.index.json", json.dumps({"weight_map": weight_map}))(folder)
+        put("model.safetensors.index.json", json.dumps({"metadata": {}, "weight_map": weight_map}))(folder)
 
     return edit
 
@@ -129,13 +131,33 @@ def test_sarif_names_the_rules_and_the_places(model: Path) -> None:
     described = {each["id"] for each in run["tool"]["driver"]["rules"]}
     assert described == {each["ruleId"] for each in run["results"]} == {each.id for each in result.findings}
     assert run["results"][0]["level"] == "error"
-    assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "config.json"
+    assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"] == {
+        "uri": "config.json",
+        "uriBaseId": "MODEL",
+    }
+    assert run["originalUriBaseIds"] == {"MODEL": {"uri": f"{model.as_uri()}/"}}
+    for each in run["results"]:
+        sentences = each["message"]["text"].split(". ")
+        assert all(not sentence[0].islower() for sentence in sentences)
+
+
+def test_sarif_points_at_the_folder_where_no_file_is_to_blame(model: Path) -> None:
+    gone("tokenizer.json")(model)
+    (run,) = json.loads("\n".join(check(model, sarif=True).lines()))["runs"]
+    places = [each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in run["results"]]
+    assert "." in places
+
+
+def test_sarif_and_json_at_once_are_a_mistake(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match="Give one"):
+        main(["check", str(model), "--json", "--sarif"])
+    assert capsys.readouterr().out == ""
 
 
 def test_sarif_is_ascii_whatever_files_are_called(model: Path) -> None:
     pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'ab' * 32}\nsize 4976698672\n"
     put("n\u00f6te [1].safetensors", pointer)(model)
-    text = sarif_text("tiny", check(model).findings)
+    text = sarif_text(str(model), check(model).findings)
     assert text.isascii()
     assert "n%C3%B6te%20%5B1%5D.safetensors" in text
 

@@ -82,6 +82,7 @@ def test_unasked_there_are_no_figures(model: Path) -> None:
     assert result_data(check(model))["values"] is None
 
 
+@pytest.mark.usefixtures("terminal")
 def test_the_table_follows_the_findings_and_fits_a_terminal(model: Path) -> None:
     stored({"x" * 100: ("BF16", [1])}, fill={"x" * 100: b"\xc0\x7f"})(model)
     lines = check(model, values=True).lines()

@@ -44,10 +44,13 @@ def test_the_declaration_is_inline_with_two_positional_models() -> None:
 
 def test_exit_is_0_for_the_same_1_for_different_2_for_trouble(tmp_path: Path) -> None:
     a, b = model(tmp_path / "a", {"w": [1.0]}), model(tmp_path / "b", {"w": [2.0]})
-    assert (diff(a, a).exit, diff(a, a).headline) == (0, "same")
-    assert diff(a, b).exit == 0
+    same = diff(a, a, values=True)
+    assert (same.exit, same.headline, same.values_compared) == (0, "same", True)
+    unread = diff(a, b)
+    assert (unread.exit, unread.headline, unread.values_compared) == (0, "same, values not compared", False)
+    assert unread.lines()[-1] == "same, values not compared"
     assert diff(a, b).lines()[3] == "values     not compared (--values reads them)"
-    assert (diff(a, b, values=True).exit, diff(a, b, values=True).headline) == (1, "different: 1 values")
+    assert (diff(a, b, values=True).exit, diff(a, b, values=True).headline) == (1, "different: 1 tensor's values")
     (b / "model.safetensors").write_bytes(b"")
     broken = diff(a, b)
     assert (broken.exit, broken.failed, broken.headline) == (2, True, "trouble: 1 unread, 1 problem")
@@ -66,11 +69,12 @@ def test_added_and_removed_are_told_in_full_whatever_else_differs(tmp_path: Path
     lines = diff(a, b, values=True).lines()
     text = "\n".join(lines)
     assert "added      + y  F32 1" in lines
-    assert "40 x layers.*.w  F32 1" in text
+    assert "40 x layers.{0-39}.w  F32 1" in text
     assert all(f"- x{number}  F32 1" in text for number in range(30))
     assert "and 18 more (--json lists all)" in text
 
 
+@pytest.mark.usefixtures("terminal")
 def test_lines_fit_a_terminal_and_hold_no_control_character(tmp_path: Path) -> None:
     name = "model.\x1b[2J" + "n" * 300
     a = model(tmp_path / "a", {name: [1.0], "r\n": [1.0], "模" * 90: [1.0]}, **{"key\x1b" * 50: "v\x07" * 100})
@@ -140,6 +144,7 @@ def test_a_template_is_told_line_by_line(tmp_path: Path) -> None:
     assert lines[at - 1 : at + 3] == [" one", "-{{ m }}", "+{{ m.x }}", " three"]
 
 
+@pytest.mark.usefixtures("terminal")
 def test_no_number_is_ever_cut_however_long_the_names_are(tmp_path: Path) -> None:
     name = "n" * 300
     a, b = (
@@ -147,9 +152,27 @@ def test_no_number_is_ever_cut_however_long_the_names_are(tmp_path: Path) -> Non
         model(tmp_path / "b", {name: [1.5, 3.0], "m" + name: [1.0, 2.0]}),
     )
     lines = diff(a, b, values=True).lines()
-    assert any(line.startswith("           differ  max 0.5 rel 0.158 cos 0.98") for line in lines)
+    assert any(line.startswith("                    max 0.5 rel 0.158 cos 0.98") for line in lines)
     assert any(line.startswith("shape      ~ 1 -> 2  m") for line in lines)
     assert all(len(line) <= 80 for line in lines)
+
+
+def test_a_group_of_values_names_its_layers_and_hides_no_member(tmp_path: Path) -> None:
+    nan = float("nan")
+    weights = {f"model.layers.{n}.self_attn.q_proj.weight": [1.0, 2.0, 4.0, 8.0] for n in (0, 3, 4, 5, 9)}
+    other = {name: list(values) for name, values in weights.items()}
+    for number, values in ((3, [1.0, 2.0, 4.0, 9.0]), (4, [1.5, 2.0, 4.0, 8.0]), (9, [nan, nan, nan, 8.0])):
+        other[f"model.layers.{number}.self_attn.q_proj.weight"] = values
+    lines = diff(model(tmp_path / "a", weights), model(tmp_path / "b", other), values=True).lines()
+    at = lines.index("           differ   3 x model.layers.{3-4,9}.self_attn.q_proj.weight")
+    assert lines[at + 1] == "                    max 1 rel 0.108 cos 0.998567, 3 not finite"
+
+
+def test_nested_keys_are_told_by_path_and_with_their_values(tmp_path: Path) -> None:
+    a, b = model(tmp_path / "a", {}), model(tmp_path / "b", {}, foo={"b": {"x": 1}, "c": [1, {"y": None}]})
+    told = json.loads(json.dumps(result_data(diff(a, b))))["config"]
+    assert [(each["key"], each["b"]) for each in told] == [("foo.b.x", 1), ("foo.c", '[1, {"y": null}]')]
+    assert "config     - config.json: foo.b.x: 1" in diff(b, a).lines()
 
 
 def test_a_job_keeps_the_beginnings_of_long_lists_and_writes_all_of_them(
@@ -162,7 +185,7 @@ def test_a_job_keeps_the_beginnings_of_long_lists_and_writes_all_of_them(
     found = Diff(a=str(a), b=str(b), values=True).perform(Run(directory=tmp_path / "job"))
     assert len(found.values or ()) == 2
     assert {each.verdict for each in found.values or ()} == {"differ"}
-    assert (found.counts["differ"], found.headline) == (4, "different: 4 values")
+    assert (found.counts["differ"], found.headline) == (4, "different: 4 tensors' values")
     assert found.lines() == decode(DiffResult, result_data(found)).lines()
     assert any(line.startswith("all") for line in found.lines())
     whole = decode(DiffResult, json.loads(Path(found.whole).read_text()))

@@ -69,6 +69,7 @@ def test_one_key_is_told_whole(folder: Path) -> None:
     assert "    means     not explained yet" in lines
 
 
+@pytest.mark.usefixtures("terminal")
 def test_the_lines_fit_a_terminal_and_hold_no_control_character(folder: Path) -> None:
     wild = {"\u001b[2J" * 60: "\u202e" * 500, "n" * 200: {"deep": [1] * 900}, "big": "y" * 2**20, "nan": float("nan")}
     (folder / "config.json").write_text(json.dumps({**CONFIG, **wild}))

@@ -93,6 +93,7 @@ def test_progress_counts_bytes_up_to_all(folder: Path) -> None:
     assert steps[-1].done == 2002
 
 
+@pytest.mark.usefixtures("terminal")
 def test_the_lines_fit_a_terminal_and_hold_no_control_character(folder: Path) -> None:
     (folder / ("n" * 120 + "\x1b[2J.json")).touch()
     (folder / "gone.bin").symlink_to("nowhere\x1b[2J" * 30)
@@ -144,7 +145,7 @@ def test_a_request_that_cannot_be_read_is_refused(folder: Path, words: list[str]
 
 def test_a_model_that_is_not_there_says_so(tmp_path: Path) -> None:
     done = hfbench(tmp_path / "gone")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "there is no such folder" in done.stderr
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -13,6 +14,7 @@ from known_models import LLAMA_8B
 
 from hfbench.actions.fit import Fit, FitResult
 from hfbench.actions.registry import find
+from hfbench.actions.results import exit_of, result_data
 from hfbench.codec import decode, encode
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.jobs.run import Run
@@ -239,6 +241,68 @@ def test_without_a_gpu_there_is_no_verdict_but_every_term(folder: Path, monkeypa
     assert not result.failed
     assert result.total_bytes
     assert "--gpu" in result.warnings[0]
+    assert exit_of(result_data(result)) == 4
+
+
+def test_without_a_gpu_the_command_ends_as_help_says_and_shows_its_figures(
+    folder: Path, hfbench: Callable[..., CompletedProcess[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HFBENCH_DEMO_GPUS", raising=False)
+    done = hfbench("fit", folder)
+    if "no verdict without a GPU" not in done.stdout:
+        pytest.skip("this machine has a GPU")
+    assert done.returncode == 4
+    assert "kv cache" in done.stdout
+    assert "name one with --gpu" in done.stdout
+    assert hfbench("fit", folder, "--gpu", "H100").returncode == 0
+    assert hfbench("fit", folder, "--gpu", "T4").returncode == 1
+
+
+def test_incomplete_weights_are_no_fit_and_say_so(folder: Path) -> None:
+    shard(folder, "model-00001-of-00002.safetensors")
+    weight_map = {"model.embed_tokens.weight": "model-00001-of-00002.safetensors", "x": "gone.safetensors"}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    result = fit(folder)
+    assert exit_of(result_data(result)) == 1
+    assert "x what can be read fits, but the weights are incomplete" in "\n".join(result.lines())
+
+
+@pytest.mark.parametrize(
+    ("config", "runtime", "told"),
+    [
+        ({"model_type": "whisper"}, "vllm", "context 448 at batch 1; "),
+        ({"model_type": "falcon"}, "vllm", "context 2,048 at batch 1; "),
+        ({"model_type": "bloom"}, "transformers", " at batch 1, no limit told"),
+        ({"model_type": "bloom"}, "vllm", "context 2,048 at batch 1; "),
+    ],
+    ids=str,
+)
+def test_the_bound_of_a_search_is_no_limit_of_a_model(
+    tmp_path: Path, config: dict[str, Any], runtime: str, told: str
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    lines = fit(tmp_path, gpu="H200", runtime=runtime).lines()
+    assert any(told in line for line in lines)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_what_reached_the_bound_of_the_search_may_be_more(folder: Path) -> None:
+    result = fit(folder, gpu="16TiB", dtype="fp4", kv_dtype="fp4", context=1)
+    assert result.largest_batch == 2**16
+    assert any("batch 65,536 or more at context 1" in line for line in result.lines())
+    endless = replace(result, context_limit=None, largest_context=2**24)
+    rows = [line for line in endless.lines() if "at batch" in line or "at context" in line]
+    assert rows == [
+        "at most     context 16,777,216 or more at batch 1, no limit told",
+        "            batch 65,536 or more at context 1",
+    ]
+
+
+def test_each_runtime_has_its_own_limit(folder: Path) -> None:
+    linear = {**LLAMA_8B, "max_position_embeddings": 4096, "rope_scaling": {"type": "linear", "factor": 2.0}}
+    (folder / "config.json").write_text(json.dumps(linear))
+    assert (fit(folder).context_limit, fit(folder, runtime="transformers").context_limit) == (8192, 4096)
+    assert any("4,096 times the factor 2.0" in guess for guess in fit(folder).guesses)
 
 
 def test_parallel_ranks_divide_the_terms(folder: Path) -> None:
@@ -259,6 +323,7 @@ def test_types_change_weights_and_cache_each_by_itself(folder: Path) -> None:
         fit(folder, dtype="floaty")
 
 
+@pytest.mark.usefixtures("terminal")
 def test_the_lines_fit_a_terminal_and_hold_no_control_character(tmp_path: Path) -> None:
     hostile = tmp_path / "hostile"
     hostile.mkdir()

@@ -100,6 +100,7 @@ def test_a_healthy_card_has_nothing_below_it() -> None:
     assert below() == []  # what was not read is no fault
 
 
+@pytest.mark.usefixtures("terminal")
 def test_processes_and_slices_are_listed_with_their_job_and_made_safe() -> None:
     process = GpuProcess(
         pid=42, kinds=("compute",), memory=4 * GIB, user="root", command="a\x1b[31m" + "b" * 99, job="2026-x"

@@ -9,7 +9,9 @@ import pytest
 
 from hfbench.actions.inspect import Inspect, InspectResult
 from hfbench.actions.registry import find
+from hfbench.cli import main
 from hfbench.codec import decode, encode
+from hfbench.errors import HfbenchError
 from hfbench.jobs.run import Run
 from hfbench.models.reference import NotFound
 
@@ -78,3 +80,22 @@ def test_many_problems_are_cut_short(folder: Path) -> None:
 def test_nothing_to_inspect_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         inspect(tmp_path / "nowhere")
+
+
+def test_a_file_of_weights_is_told_alone_and_an_index_with_its_folder(folder: Path) -> None:
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {}, "metadata": {}}))
+    shard = inspect(folder / "model.safetensors")
+    assert (shard.model, shard.files, shard.tensors, shard.parameters) == ("model.safetensors", 1, 1, 6)
+    assert (shard.model_type, shard.problems, shard.failed) == (None, (), False)
+    assert inspect(folder / "model.safetensors.index.json").model == "tiny"
+
+
+@pytest.mark.parametrize("words", ["check", "inspect", "fit --gpu H100", "resolve", "files", "explain", "chat"])
+def test_what_is_not_there_has_one_exit_code(words: str, tmp_path: Path) -> None:
+    name, *rest = words.split()
+    for gone in (tmp_path / "gone", tmp_path):
+        try:
+            code = main([name, str(gone), *rest])
+        except HfbenchError as error:
+            code = int(error.exit)
+        assert code == 2

@@ -50,6 +50,7 @@ def test_the_result_has_the_fields_that_others_rely_on(folder: Path) -> None:
     assert encode(decode(ResolveResult, told)) == told
 
 
+@pytest.mark.usefixtures("terminal")
 def test_the_lines_fit_a_terminal_and_hold_no_control_character(folder: Path) -> None:
     config = {"model_type": "\u001b[2J" * 50, "architectures": ["x" * 10_000], "auto_map": {"AutoConfig": "y" * 9000}}
     (folder / "config.json").write_text(json.dumps(config))

@@ -85,6 +85,7 @@ def test_the_result_survives_its_own_json(model: Path) -> None:
     assert encode(decode(TokenizeResult, told)) == told
 
 
+@pytest.mark.usefixtures("terminal")
 def test_lines_fit_a_terminal_and_hold_no_control_character(model: Path) -> None:
     result = tokenize(model, text="hello \x1b[2J\u202e\n" * 40, compare=str(model))
     lines = result.lines()

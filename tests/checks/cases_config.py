@@ -8,6 +8,7 @@ from typing import Any
 import small_model
 from rule_case import Case, error, info, passes, warning
 from small_model import CONFIG, LAYER, Edit, all_of, config, gone, put, same, stored, weights
+from small_model import TENSORS as SMALL
 
 TEXT: list[Case] = [
     error("HB200", "none", gone("config.json")),
@@ -22,6 +23,8 @@ TEXT: list[Case] = [
     error("HB203", "nested too deeply", put("config.json", "[" * 100_000)),
     error("HB204", "a list", put("config.json", [1])),
     error("HB204", "null", put("config.json", "null")),
+    warning("HB205", "more than a float holds", put("config.json", '{"model_type": "llama", "rms_norm_eps": 1e999}')),
+    passes("HB205", "a large float", config(rope_theta=1e300)),
     warning("HB205", "NaN", config(rms_norm_eps=float("nan"))),
     warning("HB206", "a key twice", put("config.json", '{"model_type": "llama", "model_type": "mistral"}')),
     error("HB207", "layers as a text", config(num_hidden_layers="1")),
@@ -49,6 +52,7 @@ NAMES: list[Case] = [
     warning("HB212", "an empty name", config(architectures=[""])),
     warning("HB212", "an empty list", config(architectures=[])),
     passes("HB212", "one", same),
+    error("HB213", "an empty name", config(architectures=[""])),
     error("HB213", "nobody's", config(architectures=["NopeForCausalLM"])),
     warning("HB213", "given up by vLLM", config(architectures=["MotifForCausalLM"])),
     passes("HB213", "vLLM's alone", config(architectures=["ChatGLMModel"])),
@@ -95,7 +99,7 @@ SIZES: list[Case] = [
     passes("HB216", "eight", config(head_dim=8)),
     error("HB217", "a slip", config(torch_dtype="bfloat")),
     error("HB217", "auto", config(torch_dtype="auto")),
-    passes("HB217", "with its module", config(torch_dtype="torch.bfloat16")),
+    error("HB217", "with its module", config(torch_dtype="torch.bfloat16")),
     passes("HB217", "bfloat16", same),
     error("HB218", "a text", config(rms_norm_eps="1e-5")),
     error("HB218", "a number in quotes", config(intermediate_size="16")),
@@ -113,12 +117,16 @@ SIZES: list[Case] = [
     error("HB218", "a text as labels", config(id2label="x")),
     passes("HB218", "false in place of an object", config(rope_scaling=False)),
     passes("HB218", "a list of sizes in another family", config(model_type="gemma3n_text", intermediate_size=[16])),
-    passes("HB218", "code of the repository", config(rms_norm_eps=1, auto_map={"AutoConfig": "c.C"})),
+    passes("HB218", "code of the repository", config(model_type="my", rms_norm_eps=1, auto_map={"AutoConfig": "c.C"})),
+    error("HB218", "code that is not needed", config(use_cache="yes", auto_map={"AutoConfig": "c.C"})),
     passes("HB218", "key-value heads may be null", config(num_key_value_heads=None)),
     passes("HB218", "several ends", config(eos_token_id=[2, 3])),
     error("HB239", "a slip", config(hidden_act="slu")),
     passes("HB239", "silu", config(hidden_act="silu")),
-    passes("HB239", "code of the repository", config(hidden_act="mine", auto_map={"AutoConfig": "c.C"})),
+    passes(
+        "HB239", "code of the repository", config(model_type="my", hidden_act="mine", auto_map={"AutoConfig": "c.C"})
+    ),
+    error("HB239", "code that is not needed", config(hidden_act="mine", auto_map={"AutoConfig": "c.C"})),
     error("HB219", "asked for", config(model_type="gemma2", architectures=["Gemma2ForCausalLM"]), dtype="float16"),
     error("HB219", "asked for by its old name", config(model_type="glm4"), dtype="half"),
     warning("HB219", "in the configuration", config(model_type="gemma2", torch_dtype="float16")),
@@ -204,6 +212,40 @@ ROPE: list[Case] = [
 
 ATTENTION = "model.layers.0.self_attn"
 
+GPT2: dict[str, Any] = {
+    "model_type": "gpt2",
+    "architectures": ["GPT2LMHeadModel"],
+    "n_embd": 8,
+    "n_head": 2,
+    "n_layer": 1,
+}
+MIXTRAL: dict[str, Any] = {
+    "model_type": "mixtral",
+    "architectures": ["MixtralForCausalLM"],
+    "num_experts_per_tok": 2,
+    "num_local_experts": 2,
+}
+
+
+def renamed(old: str, new: str) -> Edit:
+    """Write the weights anew with the beginning of some names replaced."""
+    names = {name: new + name.removeprefix(old) if name.startswith(old) else name for name in SMALL}
+    return put("model.safetensors", weights({names[name]: value for name, value in SMALL.items()}))
+
+
+def mixture(experts: int) -> Edit:
+    """Write the weights anew with so many experts in place of the dense layer."""
+    start = "model.layers.0.block_sparse_moe"
+    shapes = {"w1": [16, 8], "w2": [8, 16], "w3": [16, 8]}
+    added = {
+        f"{start}.experts.{number}.{name}.weight": ("BF16", shape)
+        for number in range(experts)
+        for name, shape in shapes.items()
+    }
+    kept = {name: value for name, value in SMALL.items() if ".mlp." not in name}
+    return put("model.safetensors", weights({**kept, f"{start}.gate.weight": ("BF16", [experts, 8]), **added}))
+
+
 TENSORS: list[Case] = [
     error("HB220", "no layers at all", put("model.safetensors", weights({"a": ("BF16", [1])}))),
     error("HB220", "more layers in the configuration", config(num_hidden_layers=3)),
@@ -218,19 +260,36 @@ TENSORS: list[Case] = [
         "a layer for further tokens",
         all_of(config(num_nextn_predict_layers=1), stored({"model.layers.1.x": ("BF16", [8])})),
     ),
+    error("HB220", "beside code that is not needed", config(num_hidden_layers=3, auto_map={"AutoConfig": "c.C"})),
     passes("HB220", "layers of the eyes", stored({"vision_tower.layers.7.x": ("BF16", [8])})),
     passes("HB220", "one layer", same),
     error("HB221", "fewer", config(vocab_size=10)),
     error("HB221", "more", config(vocab_size=20)),
     passes("HB221", "padded on purpose", config(vocab_size=10, pad_vocab_size_multiple=16)),
     error("HB221", "a shorter head", stored({"lm_head.weight": ("BF16", [12, 8])})),
-    passes("HB221", "eight more for images", config(vocab_size=8, model_type="mllama")),
+    passes(
+        "HB221",
+        "eight more for images, which the head lacks",
+        all_of(config(vocab_size=8, model_type="mllama"), stored({"lm_head.weight": ("BF16", [8, 8])})),
+    ),
+    error("HB221", "a longer head", stored({"lm_head.weight": ("BF16", [32, 8])})),
+    passes(
+        "HB221",
+        "both padded alike",
+        all_of(
+            config(vocab_size=64),
+            stored({"lm_head.weight": ("BF16", [64, 8]), "model.embed_tokens.weight": ("BF16", [64, 8])}),
+        ),
+    ),
     passes("HB221", "equal", same),
     error("HB222", "another width", config(hidden_size=16)),
     error("HB222", "more heads", config(num_attention_heads=4, head_dim=4)),
     error("HB222", "more key-value heads", config(num_key_value_heads=2)),
     error("HB222", "another intermediate size", config(intermediate_size=32)),
     error("HB222", "one norm of another size", stored({"model.layers.0.input_layernorm.weight": ("BF16", [4])})),
+    error("HB222", "a last norm of another size", stored({"model.norm.weight": ("BF16", [4])})),
+    error("HB222", "an embedding in one dimension", stored({"model.embed_tokens.weight": ("BF16", [128])})),
+    error("HB222", "other heads of a mixture", all_of(config(**MIXTRAL, head_dim=8), mixture(2))),
     passes("HB222", "quantized", config(intermediate_size=32, quantization_config={"quant_method": "gptq"})),
     passes("HB222", "as the weights", same),
     warning("HB223", "float32", config(torch_dtype="float32")),
@@ -274,6 +333,24 @@ TENSORS: list[Case] = [
     error("HB238", "no embedding", stored(drop="model.embed_tokens.weight")),
     error("HB238", "no queries", stored(drop="model.layers.0.self_attn.q_proj.weight")),
     passes("HB238", "another family", all_of(config(model_type="phi"), stored(drop="model.norm.weight"))),
+    error("HB238", "names of a part", renamed("model.", "model.language_model.")),
+    error("HB238", "names of another model", renamed("model.", "transformer.")),
+    error("HB238", "one letter less", renamed("model.layers.", "model.layer.")),
+    error("HB238", "Meta's names", renamed("model.layers.0.self_attn.", "layers.0.attention.w")),
+    error("HB238", "llama under the name of gpt2", config(**GPT2)),
+    error("HB238", "dense layers under a mixture's name", config(**MIXTRAL)),
+    error("HB238", "parts of what another family fuses", config(model_type="phi3", architectures=["Phi3ForCausalLM"])),
+    error(
+        "HB238",
+        "no queries, beside code that is not needed",
+        all_of(config(auto_map={"AutoConfig": "c.C"}), stored(drop="model.layers.0.self_attn.q_proj.weight")),
+    ),
+    passes("HB238", "the model without its head", renamed("model.", "")),
+    passes("HB238", "layers of the eyes beside", stored({"vision_tower.layers.7.x": ("BF16", [8])})),
+    error("HB241", "more than are stored", all_of(config(**MIXTRAL | {"num_local_experts": 4}), mixture(2))),
+    error("HB241", "more than there are", all_of(config(**MIXTRAL | {"num_experts_per_tok": 3}), mixture(2))),
+    passes("HB241", "as many", all_of(config(**MIXTRAL), mixture(2))),
+    passes("HB241", "none", same),
     passes("HB238", "all there", same),
 ]
 
@@ -282,9 +359,22 @@ def quantized(**values: Any) -> Edit:
     return config(quantization_config=values)
 
 
+def packed(method: str, shape: list[int], **values: Any) -> Edit:
+    """One layer of 8 by 8 weights in one group, its packed tensor of a given shape."""
+    layer = f"{ATTENTION}.q_proj"
+    parts = {"qweight": ("I32", shape), "scales": ("F16", [1, 8])}
+    parts |= {"g_idx": ("I32", [8])} if method == "gptq" and shape != [8, 1] else {}
+    tensors = {f"{layer}.{name}": part for name, part in parts.items()}
+    return all_of(
+        quantized(**{"quant_method": method, "bits": 4, "group_size": 8, **values}),
+        stored(tensors, drop=f"{layer}.weight"),
+    )
+
+
 QUANTIZATION: list[Case] = [
     error("HB230", "gptq without packed tensors", quantized(quant_method="gptq", bits=4)),
     error("HB230", "fp8 without such tensors", quantized(quant_method="fp8")),
+    error("HB230", "aqlm without codes", quantized(quant_method="aqlm")),
     error("HB230", "fp8 without scales", all_of(quantized(quant_method="fp8"), stored({"x": ("F8_E4M3", [1])}))),
     error("HB230", "told by a side file", put("hf_quant_config.json", {"quantization": {"quant_algo": "FP8"}})),
     passes(
@@ -298,6 +388,17 @@ QUANTIZATION: list[Case] = [
     warning("HB231", "floats of 8 bits", stored({"x": ("F8_E4M3", [1])})),
     error("HB231", "whole numbers", stored({f"{ATTENTION}.q_proj.weight": ("U8", [8, 4])})),
     passes("HB231", "plain tensors", same),
+    error("HB237", "AWQ under GPTQ", packed("gptq", [8, 1])),
+    error("HB237", "GPTQ under AWQ", packed("awq", [1, 8], version="gemm")),
+    error("HB237", "four bits under eight", packed("gptq", [1, 8], bits=8)),
+    error("HB237", "other groups", packed("gptq", [1, 8], group_size=4)),
+    error("HB237", "a text as group_size", packed("gptq", [1, 8], group_size="x")),
+    error("HB237", "groups of nothing", packed("gptq", [1, 8], group_size=0)),
+    passes("HB237", "GPTQ", packed("gptq", [1, 8])),
+    passes("HB237", "one group", packed("gptq", [1, 8], group_size=-1)),
+    passes("HB237", "AWQ", packed("awq", [8, 1], version="gemm")),
+    passes("HB237", "another layout", packed("gptq", [4, 2], checkpoint_format="marlin")),
+    passes("HB237", "other bits for single layers", packed("gptq", [2, 8], dynamic={"q_proj": {"bits": 8}})),
     error("HB236", "five", quantized(quant_method="gptq", bits=5)),
     error("HB236", "a text", quantized(quant_method="awq", bits="4")),
     error("HB236", "none", quantized(quant_method="gptq")),
@@ -313,6 +414,8 @@ QUANTIZATION: list[Case] = [
     error("HB233", "nobody's", quantized(quant_method="gtpq")),
     warning("HB233", "none named", quantized(bits=4)),
     warning("HB233", "an empty object", quantized()),
+    error("HB233", "an empty object for packed tensors", all_of(quantized(), stored({"x.qweight": ("I32", [1])}))),
+    warning("HB233", "capital letters", quantized(quant_method="GPTQ", bits=4)),
     passes("HB233", "bitsandbytes without a name", quantized(load_in_4bit=True)),
     passes("HB233", "null", config(quantization_config=None)),
     info("HB234", "ModelOpt", put("hf_quant_config.json", {"quantization": {"quant_algo": "FP8"}})),

@@ -38,6 +38,12 @@ def called(module: str, name: str, protocol: int = 4) -> bytes:
     return b"\x80\x04" + text(module) + text(name) + b"\x93" + text("true") + b"\x85R."
 
 
+def array_of_objects(content: bytes, kind: str = "|O") -> bytes:
+    """A file of numpy, whose objects are a pickle."""
+    told = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': (1,), }}".encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\0" + len(told).to_bytes(2, "little") + told + content
+
+
 def tarred(content: bytes) -> bytes:
     """An archive as the first releases of torch wrote it."""
     buffer = io.BytesIO()
@@ -73,6 +79,10 @@ CASES: list[Case] = [
         error("HB710", f"{module}.{name}", bin_only(called(module, name)))
         for module, name in (("posix", "system"), ("subprocess", "Popen"), ("builtins", "eval"), ("torch.hub", "load"))
     ],
+    error("HB710", "an array of objects", put("x.npy", array_of_objects(called("os", "system")))),
+    passes("HB710", "an array of numbers", put("x.npy", array_of_objects(b"\0" * 8, "<f8"))),
+    error("HB710", "a pickle in a pickle", bin_only(called("pandas", "read_pickle"))),
+    error("HB710", "a shell of Python 2", bin_only(called("popen2", "popen3"))),
     error("HB710", "protocol 0", bin_only(called("os", "system", 0))),
     error("HB710", "inside an archive", bin_only(torch_zip(called("os", "system")))),
     error("HB710", "another pickle in the archive", bin_only(torch_zip(called("os", "system"), "x/other.pkl"))),

@@ -78,6 +78,14 @@ def _beside_cache(folder: Path) -> Place:
     return Place("org/tiny", folder, cached(folder))
 
 
+def _the_cache(folder: Path) -> Place:
+    return Place(str(cached(folder)), folder)
+
+
+def _the_repository(folder: Path) -> Place:
+    return Place(str(cached(folder) / "models--org--tiny"), folder)
+
+
 CASES: list[TargetCase] = [
     TargetCase("HB801", "nothing of that name", from_folder("./gone", lambda path: None), "error"),
     TargetCase("HB801", "a model", from_folder("model"), None),
@@ -93,6 +101,14 @@ CASES: list[TargetCase] = [
         from_cache("org/tiny", lambda repo: (repo / "refs" / "main").write_text("../../..")),
         "error",
     ),
+    TargetCase(
+        "HB804",
+        "a line break behind the commit",
+        from_cache("org/tiny", lambda repo: (repo / "refs" / "main").write_text(POSSIBLE_COMMIT + "\n")),
+        "error",
+    ),
+    TargetCase("HB801", "the cache itself", _the_cache, "error"),
+    TargetCase("HB804", "the repository's folder", _the_repository, None),
     TargetCase("HB804", "main", from_cache("org/tiny"), None),
     TargetCase("HB804", "the commit", from_cache(f"org/tiny@{POSSIBLE_COMMIT}"), None),
     TargetCase("HB805", "no model in it", from_folder("org/name", _text_only), "error"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from rule_case import Case, error, info, passes, warning
@@ -20,6 +21,36 @@ def unigram(unknown: int) -> dict[str, Any]:
     pieces = [[token, 0.0] for token in ("<unk>", "<s>", "</s>", *(f"w{number}" for number in range(3, 16)))]
     return {**tokenizer(), "model": {"type": "Unigram", "vocab": pieces, "unk_id": unknown}}
 
+
+def step(place: str, **fields: Any) -> Edit:
+    """One step around the model of the small tokenizer."""
+    return put("tokenizer.json", {**tokenizer(), place: fields})
+
+
+def split(pattern: object) -> Edit:
+    return step("pre_tokenizer", type="Split", pattern=pattern, behavior="Isolated", invert=False)
+
+
+def byte_pair(merges: list[Any], **fields: Any) -> Edit:
+    """A BPE of a, b and ab."""
+    vocab = {token: number for number, token in enumerate(("<unk>", "<s>", "</s>", "a", "b", "ab"))}
+    return put("tokenizer.json", {**tokenizer(), "model": {"type": "BPE", "vocab": vocab, "merges": merges, **fields}})
+
+
+def framed(token: str, number: int) -> Edit:
+    """A post-processor that begins each text with `token`, and knows `<s>` by that number."""
+    begin, text = {"SpecialToken": {"id": token, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}
+    known = {"<s>": {"id": "<s>", "ids": [number], "tokens": ["<s>"]}}
+    return step("post_processor", type="TemplateProcessing", single=[begin, text], pair=[text], special_tokens=known)
+
+
+def without_fast(kind: str, **files: str) -> Edit:
+    """No tokenizer.json, a class, and the files that are there in its place."""
+    beside = [put(name.replace("_", "."), text) for name, text in files.items()]
+    return all_of(gone("tokenizer.json"), tokens(tokenizer_class=kind), *beside)
+
+
+UNTYPED = {"type": "Sequence", "pretokenizers": [{"type": "Whitespace"}, {"type": "Nope"}]}
 
 RAISES_ON_SYSTEM = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}" + TEMPLATE
 
@@ -40,6 +71,8 @@ TOKENIZER: list[Case] = [
     passes("HB503", "the word itself added", vocabulary(added(9, "w9"))),
     error("HB504", "four more", vocabulary(size=20)),
     warning("HB504", "one that only a list beside has", put("added_tokens.json", {"<pad>": 16})),
+    error("HB504", "a frame with an id past the table", framed("<s>", 99)),
+    passes("HB504", "a frame", framed("<s>", 1)),
     error("HB504", "one padding token", vocabulary(added(16, "<pad>"))),
     passes("HB504", "fewer", vocabulary(size=12)),
     warning("HB505", "three missing", vocabulary(added(15, "<x>"), size=12)),
@@ -84,6 +117,29 @@ TOKENIZER: list[Case] = [
     error("HB512", "an unknown key", put("tokenizer.json", {**tokenizer(), "extra": 1})),
     error("HB512", "a text as a step", put("tokenizer.json", {**tokenizer(), "normalizer": "NFC"})),
     error("HB512", "unk_id past the vocabulary", put("tokenizer.json", unigram(99))),
+    error("HB512", "a normalizer nobody has", step("normalizer", type="Nope")),
+    error("HB512", "a decoder nobody has", step("decoder", type="Nope")),
+    error("HB512", "a post-processor nobody has", step("post_processor", type="Nope")),
+    error("HB512", "a step in a sequence nobody has", step("pre_tokenizer", **UNTYPED)),
+    error("HB512", "a step without a field", step("normalizer", type="Prepend")),
+    error("HB512", "a step with a text for a flag", step("pre_tokenizer", type="Digits", individual_digits="no")),
+    error("HB512", "a class that is not closed", split({"Regex": "(["})),
+    error("HB512", "a group that is not closed", split({"Regex": "(a|b"})),
+    error("HB512", "a pattern of no kind", split("a")),
+    passes("HB512", "brackets that stand for themselves", split({"Regex": r"[^\]\s(\p{L}]+|[]a]|\(|[[a-z]&&[^x]]"})),
+    passes("HB512", "two patterns", split({"Regex": "(?i:'s|'t)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}++"})),
+    error("HB512", "a merge of an unknown token", byte_pair([["a", "zz"]])),
+    error("HB512", "a merge to an unknown token", byte_pair(["b a"])),
+    error("HB512", "a merge of three parts", byte_pair(["a b ab"])),
+    error("HB512", "merges of two styles", byte_pair(["a b", ["a", "b"]])),
+    error("HB512", "dropout of two", byte_pair(["a b"], dropout=2.0)),
+    error("HB512", "a flag of the model that is a text", byte_pair(["a b"], byte_fallback="yes")),
+    passes("HB512", "a merge", byte_pair([["a", "b"]], dropout=None)),
+    passes("HB512", "a merge in a text", byte_pair(["#version: 0.2", "a b"])),
+    error("HB512", "NaN as a score", put("tokenizer.json", json.dumps(unigram(0)).replace("0.0", "NaN", 1))),
+    error("HB512", "a frame of an unknown token", framed("<zz>", 1)),
+    passes("HB512", "a frame", framed("<s>", 1)),
+    error("HB512", "a text as auto_map", tokens(auto_map="x")),
     passes("HB512", "a Unigram", put("tokenizer.json", unigram(0))),
     error("HB512", "a number as eos_token", tokens(eos_token=2)),
     error("HB512", "a length in quotes", tokens(model_max_length="32")),
@@ -100,6 +156,12 @@ TOKENIZER: list[Case] = [
     ),
     passes("HB513", "listed beside", all_of(tokens(pad_token="<pad>"), put("added_tokens.json", {"<pad>": 15}))),
     passes("HB513", "in the vocabulary", tokens(pad_token="w3")),
+    error("HB515", "words without merges", without_fast("Qwen2Tokenizer", vocab_json="{}")),
+    error("HB515", "merges without words", without_fast("GPT2TokenizerFast", merges_txt="a b")),
+    error("HB515", "words for a class that reads none", without_fast("PreTrainedTokenizerFast", vocab_txt="a")),
+    passes("HB515", "both", without_fast("Qwen2Tokenizer", vocab_json="{}", merges_txt="a b")),
+    passes("HB515", "a class of words alone", without_fast("BertTokenizer", vocab_txt="a")),
+    passes("HB515", "tokenizer.json", same),
     warning("HB511", "nobody's", tokens(tokenizer_class="NopeTokenizer")),
     error(
         "HB511",
@@ -127,6 +189,7 @@ TEMPLATES: list[Case] = [
     error("HB601", "a page", put("chat_template.jinja", "<!DOCTYPE html>")),
     error("HB601", "UTF-16", put("chat_template.jinja", TEMPLATE.encode("utf-16"))),
     error("HB601", "Latin-1", put("chat_template.jinja", TEMPLATE.encode() + b"\xe9")),
+    warning("HB601", "two megabytes in a field", template("{# " + "x" * 2**21 + " #}" + TEMPLATE)),
     warning("HB601", "two megabytes", put("chat_template.jinja", "x" * 2**21)),
     passes("HB601", "an object of templates", template({"default": TEMPLATE})),
     passes("HB601", "a list of named ones", template([{"name": "default", "template": TEMPLATE}])),

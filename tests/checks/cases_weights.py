@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from cases_pickles import PLAIN, bin_only, torch_zip
@@ -26,6 +27,11 @@ ONE = {"a": ("F32", [1])}
 LORA = {"base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight": ("BF16", [4, 8])}
 ADAPTER = {"peft_type": "LORA", "base_model_name_or_path": "org/base"}
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'ab' * 32}\nsize 4976698672\n"
+
+
+def _without_metadata(folder: Path) -> None:
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": json.loads(index.read_text())["weight_map"]}))
 
 
 def header(text: str | bytes, data: int = 0, length: int | None = None) -> Edit:
@@ -154,6 +160,10 @@ INDEX: list[Case] = [
     error("HB145", "the other shard", sharded(weight_map={"lm_head.weight": "model-00001-of-00002.safetensors"})),
     warning("HB147", "two bytes more", sharded(metadata={"total_size": 1714})),
     warning("HB147", "a text", sharded(metadata={"total_size": "1712"})),
+    warning("HB138", "none", all_of(sharded(), _without_metadata)),
+    warning("HB138", "null", sharded(metadata=None)),
+    warning("HB138", "a list", sharded(metadata=[])),
+    passes("HB138", "an empty object", sharded(metadata={})),
     warning("HB148", "a key twice", all_of(sharded(), lambda f: _doubled(f / "model.safetensors.index.json"))),
     *[passes(f"HB{number}", "a right index", sharded()) for number in range(140, 150)],
 ]
@@ -199,6 +209,13 @@ SETS: list[Case] = [
     passes("HB153", "one file", same),
     info("HB154", "another name", all_of(gone(FILE), put("weights.safetensors", weights(TENSORS)))),
     passes("HB154", "the usual name", same),
+    error("HB136", "nothing as GGUF", bin_only(b"", "m.gguf")),
+    error("HB136", "a page as GGUF", bin_only(b"<!DOCTYPE html>", "m.gguf")),
+    error("HB136", "a page as ONNX", bin_only(b"<html>", "model.onnx")),
+    error("HB136", "words as HDF5", bin_only(b"words and words", "tf_model.h5")),
+    warning("HB136", "a page beside", put("m.gguf", "<!DOCTYPE html>")),
+    passes("HB136", "GGUF", bin_only(b"GGUF" + bytes(20), "m.gguf")),
+    passes("HB136", "ONNX", bin_only(b"\x08\x07", "model.onnx")),
     info("HB155", "a pickle", bin_only(PLAIN)),
     passes("HB155", "safetensors", same),
     info("HB156", "a copy below", put("original/model.safetensors", weights(TENSORS))),

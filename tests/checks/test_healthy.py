@@ -224,10 +224,11 @@ def with_code_that_is_not_needed(folder: Path, state: Weights) -> None:
 def in_gptq(folder: Path, state: Weights) -> None:
     def packed(name: str, tensor: Any) -> Weights:
         rows, columns = tensor.shape
+        groups = -(-columns // 32)
         return {
             f"{name}.qweight": torch.zeros(columns // 8, rows, dtype=torch.int32),
-            f"{name}.qzeros": torch.zeros(1, rows // 8, dtype=torch.int32),
-            f"{name}.scales": torch.zeros(1, rows, dtype=torch.float16),
+            f"{name}.qzeros": torch.zeros(groups, rows // 8, dtype=torch.int32),
+            f"{name}.scales": torch.zeros(groups, rows, dtype=torch.float16),
             f"{name}.g_idx": torch.zeros(columns, dtype=torch.int32),
         }
 

@@ -151,7 +151,7 @@ HOSTILE: dict[str, tuple[Edit, str]] = {
     "an archive of 50,000 entries": (bin_only(zipped((str(n), b"") for n in range(50_000))), "HB712"),
     "five templates that do not end": (tokens(chat_template=dict.fromkeys("abcde", LOOPS)), "HB602"),
     "a template that doubles": (tokens(chat_template=DOUBLES), "HB603"),
-    "a template of a megabyte": (tokens(chat_template="x" * 2**20 + TEMPLATE), "HB607"),
+    "a template of a megabyte": (tokens(chat_template="x" * 2**20 + TEMPLATE), "HB601"),
     "12,000 files": (many_files, ""),
     "a hundred folders deep": (deep_folders, ""),
 }  # fmt: skip

@@ -125,6 +125,7 @@ def test_where_nothing_is_wrong_the_largest_magnitudes_are_shown() -> None:
     assert value_lines(scan())[1:] == []
 
 
+@pytest.mark.usefixtures("terminal")
 def test_the_table_fits_a_terminal_whatever_tensors_are_called() -> None:
     names = ["\x1b[2J" * 40, "模" * 90, "a" * 300, "r\n"]
     tensors = [values(name, nan=123_456_789, inf=10**12, absmax=1e-300, zero_fraction=0.9999) for name in names]

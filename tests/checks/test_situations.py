@@ -184,4 +184,4 @@ def test_a_file_in_place_of_a_folder_is_answered_with_the_folder(tmp_path: Path)
     with pytest.raises(UsageError, match=f"Give the folder: {re.escape(str(folder))}"):
         check(str(folder / "config.json"))
     hub = cached(tmp_path)
-    assert "such as org/tiny" in next(each.remedy for each in check(str(hub)).findings if each.id == "HB150")
+    assert "org/tiny --cache-dir" in next(each.remedy for each in check(str(hub)).findings if each.id == "HB801")

@@ -223,4 +223,4 @@ def test_diagnostics_never_go_to_stdout(home: Path) -> None:
     told = subprocess.run(
         ["bash", "-c", f"{sys.executable} -m hfbench inspect nope 2>&-"], capture_output=True, timeout=60, check=False
     )
-    assert (told.returncode, told.stdout) == (1, b"")
+    assert (told.returncode, told.stdout) == (2, b"")

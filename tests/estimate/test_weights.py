@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
+from time import process_time
 from typing import Any
 
 import pytest
@@ -148,6 +150,18 @@ def test_stages_hold_every_layer_once_and_differ_by_one(layers: int, stages: int
     ranges = stage_layers(layers, min(stages, layers))
     assert [layer for held in ranges for layer in held] == list(range(layers))
     assert max(map(len, ranges)) - min(map(len, ranges)) <= 1
+
+
+@pytest.mark.parametrize("claimed", [10**7, 10**18])
+def test_a_number_of_layers_that_is_only_claimed_costs_nothing(claimed: int) -> None:
+    names = {f"model.layers.{layer}.mlp.up_proj.weight": ("BF16", (4, 4), 32) for layer in range(3)}
+    weights = from_columns(columns(names), layers=claimed, tied=False, bits=None)
+    tracemalloc.start()
+    begun = process_time()
+    assert sum(weights.on_stages(Layout(pp=4), 2.0)) == 3 * 32
+    assert process_time() - begun < 0.5
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
 
 
 def test_ranks_share_what_can_be_divided(read: Read, config_of: ConfigOf) -> None:

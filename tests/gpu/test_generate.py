@@ -110,6 +110,7 @@ def test_the_result_has_the_shape_that_others_read(tiny_llama: Path) -> None:
     assert decode(GenerateResult, data) == result
 
 
+@pytest.mark.usefixtures("terminal")
 def test_the_rendering_fits_eighty_columns_and_escapes_what_it_shows(tiny_llama: Path) -> None:
     import dataclasses
 

@@ -212,6 +212,21 @@ def test_long_lists_that_differ_inside_are_not_told_alike() -> None:
     assert (change.a, change.b) == ("[100 items]", "[100 items], item 99 differs")
 
 
+def test_an_object_on_one_side_alone_is_told_key_by_key() -> None:
+    added = diff_keys("f", {}, {"x": {"y": {"z": 1}, "e": {}}, "t": {"content": "<s>", "id": 1}})
+    assert [(each.key, each.change, each.b) for each in added] == [
+        ("x.y.z", "added", 1),
+        ("x.e", "added", "{}"),
+        ("t", "added", '{"content": "<s>", "id": 1}'),
+    ]
+    removed = diff_keys("f", {"x": {"y": 1}}, {})
+    assert [(each.key, each.change, each.a) for each in removed] == [("x.y", "removed", 1)]
+    long = {f"key_{number}": number for number in range(30)}
+    into = diff_keys("f", {"x": None}, {"x": long})
+    assert (into[0].key, into[0].change, into[0].b) == ("x", "changed", "{30 keys}")
+    assert [(each.key, each.b) for each in into[1:]] == [(f"x.{key}", value) for key, value in long.items()]
+
+
 def test_many_differing_keys_are_counted_in_place_of_being_told() -> None:
     found = diff_keys("f", {str(n): n for n in range(1000)}, {str(n): -1 for n in range(1000)})
     assert len(found) == 201

@@ -40,7 +40,7 @@ def test_a_vocabulary_that_is_another_one_hides_no_other_key(tmp_path: Path) -> 
     a = {"model": {**BPE, "vocab": {f"a{n}": n for n in range(5000)}}, "truncation": None}
     b = {"model": {**BPE, "vocab": {f"b{n}": n for n in range(5000)}}, "truncation": {"max_length": 5}}
     found = diff(tmp_path, "tokenizer.json", a, b)
-    assert found[0] == ("truncation", "changed", None, "{1 keys}")
+    assert found[0] == ("truncation", "changed", None, '{"max_length": 5}')
     assert found[1][3] == "5,000 tokens: 5,000 added, 5,000 removed"
     assert len(found) == 2 + 2 * MOST_TOLD
 
@@ -107,12 +107,12 @@ def test_added_and_special_tokens_are_told_by_content(tmp_path: Path) -> None:
     b = [{"id": 1, "content": "<s>", "special": False}, {"id": 2, "content": "<x>", "special": True}]
     assert diff(tmp_path, "tokenizer.json", {"added_tokens": tokens}, {"added_tokens": b}) == [
         ("added_tokens[<s>].special", "changed", True, False),
-        ("added_tokens[<x>]", "added", None, '"<x>" {3 keys}'),
+        ("added_tokens[<x>]", "added", None, '{"id": 2, "content": "<x>", "special": true}'),
     ]
     (tmp_path / "special").mkdir()
     maps = ({"eos_token": "</s>"}, {"eos_token": {"content": "</s>", "lstrip": False}})
     assert diff(tmp_path / "special", "special_tokens_map.json", *maps) == [
-        ("eos_token", "changed", "</s>", '"</s>" {2 keys}')
+        ("eos_token", "changed", "</s>", '{"content": "</s>", "lstrip": false}')
     ]
 
 

@@ -64,7 +64,7 @@ def test_what_is_no_index_is_refused(tmp_path: Path, text: str, code: str) -> No
     ],
 )
 def test_an_entry_that_names_no_file_of_the_folder_is_dropped_and_told(tmp_path: Path, file: Any, code: str) -> None:
-    write(tmp_path, weight_map={"a": "good.safetensors", "b": file})
+    write(tmp_path, metadata={}, weight_map={"a": "good.safetensors", "b": file})
     index = read_index(tmp_path)
     assert index.shards == ("good.safetensors",)
     assert index.weight_map() == {"a": "good.safetensors"}
@@ -140,3 +140,12 @@ def test_broken_text_between_usual_entries_is_found_out(tmp_path: Path) -> None:
     with pytest.raises(BadIndex):
         misplaced(read_index(tmp_path), TensorColumns())
     assert "index_bad" in {problem.code for problem in open_checkpoint(tmp_path).problems}
+
+
+@pytest.mark.parametrize("given", [{}, {"metadata": None}, {"metadata": []}, {"metadata": "x"}], ids=str)
+def test_an_index_without_metadata_is_read_and_told(tmp_path: Path, given: dict[str, Any]) -> None:
+    write(tmp_path, weight_map={"a": "good.safetensors"}, **given)
+    index = read_index(tmp_path)
+    assert [(each.code, each.severity) for each in index.problems] == [("index_metadata", "warning")]
+    assert "transformers stops there, vLLM reads the weights" in index.problems[0].found
+    assert index.shards == ("good.safetensors",)

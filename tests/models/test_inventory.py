@@ -368,3 +368,15 @@ def test_a_damaged_or_foreign_table_is_made_again_or_kept_in_memory(tmp_path: Pa
     with DigestCache(file) as cache:
         cache.keep(identity, Digest("a" * 64), 10**12)
         assert cache.find(identity, git=False) == Digest("a" * 64)
+
+
+def test_hashes_are_written_together_and_the_last_ones_at_the_end(tmp_path: Path) -> None:
+    """A transaction for each of twenty thousand small files took a minute."""
+    file, other = tmp_path / "d.sqlite", Identity(1, 3, 3, 4)
+    with DigestCache(file) as cache, DigestCache(file) as beside:
+        cache.keep(Identity(1, 2, 3, 4), Digest("a" * 64), 10**12)
+        cache.keep(other, Digest("b" * 64), 10**12)
+        assert cache.find(other, git=False) == Digest("b" * 64)
+        assert beside.find(other, git=False) is None
+    with DigestCache(file) as again:
+        assert again.find(other, git=False) == Digest("b" * 64)

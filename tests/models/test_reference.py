@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -67,14 +68,48 @@ def test_ways_to_lead_nowhere_are_told_apart(single: Path, monkeypatch: pytest.M
     monkeypatch.chdir(single.parent)
     with pytest.raises(NotFound, match=r"no such folder\. Did you mean 'single'"):
         resolve("./singel")
-    with pytest.raises(UsageError, match=r"a file\. Give the folder: .*single"):
-        resolve("single/model.safetensors")
+    with pytest.raises(UsageError, match=r"none of weights\. Give the folder: .*single"):
+        resolve("single/config.json")
     (single.parent / "empty").mkdir()
     with pytest.raises(NotFound, match="is empty"):
         resolve("empty")
     (single.parent / "gone").symlink_to("nowhere")
     with pytest.raises(NotFound, match="leads to nothing"):
         resolve("gone")
+
+
+def test_a_file_of_weights_and_an_index_stand_for_their_folder(single: Path) -> None:
+    (single / "model.safetensors.index.json").write_text("{}")
+    shard, index = resolve(str(single / "model.safetensors")), resolve(str(single / "model.safetensors.index.json"))
+    assert (shard.folder, shard.only, index.folder, index.only) == (single, "model.safetensors", single, "")
+    assert shard.note
+    assert index.note
+    assert not resolve(str(single)).note
+
+
+def test_the_folder_of_a_cached_repository_stands_for_main(cache: Path) -> None:
+    location = resolve(str(cache / "models--org--tiny"))
+    assert (location.source, location.repo, location.commit) == ("cache", "org/tiny", COMMIT)
+    assert location.folder == resolve("org/tiny", cache_dir=cache).folder
+
+
+def test_a_cache_is_no_model(cache: Path) -> None:
+    with pytest.raises(NotFound, match=r"a Hugging Face cache of 1 model.*org/tiny --cache-dir"):
+        resolve(str(cache))
+
+
+@pytest.mark.timeout(20)
+def test_a_ref_that_is_a_fifo_holds_nobody(cache: Path) -> None:
+    (cache / "models--org--tiny" / "refs" / "main").unlink()
+    os.mkfifo(cache / "models--org--tiny" / "refs" / "main")
+    with pytest.raises(NotCached):
+        resolve("org/tiny", cache_dir=cache)
+
+
+def test_a_ref_is_taken_to_the_letter(cache: Path) -> None:
+    (cache / "models--org--tiny" / "refs" / "main").write_text(COMMIT + "\n")
+    with pytest.raises(NotCached, match=f"line break.*Write {COMMIT}"):
+        resolve("org/tiny", cache_dir=cache)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "a\0b", "org/name@", "org/name@../x", "org/name@a b"])

@@ -349,8 +349,13 @@ def test_only_linear_and_dynamic_scaling_multiply_the_context(
     assert step(found, "context").found.startswith(f"{tokens} tokens")
 
 
+def test_a_context_that_only_the_class_tells_is_its_default(resolve: Resolve) -> None:
+    found = step(resolve(), "context").found
+    assert found == "2,048 tokens (max_position_embeddings 2,048, the default of LlamaConfig)"
+
+
 def test_a_context_that_nothing_tells_is_assumed(resolve: Resolve) -> None:
-    assert "vLLM assumes 2,048" in step(resolve(), "context").found
+    assert "vLLM assumes 2,048" in step(resolve(model_type="brand_new"), "context").found
 
 
 def test_a_hostile_configuration_ends_in_steps(resolve: Resolve) -> None:

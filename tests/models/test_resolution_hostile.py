@@ -76,6 +76,7 @@ HOSTILE: dict[str, str | dict[str, Any]] = {
 }
 
 
+@pytest.mark.usefixtures("terminal")
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_configuration_ends_in_sentences_of_bounded_length(tmp_path: Path, case: str) -> None:
     told = HOSTILE[case]
@@ -206,9 +207,10 @@ def test_a_broken_ref_of_the_cache_is_told_and_leads_nowhere(cache: Path, case: 
     assert "1" * 40 in step(found, "cache").found
 
 
-def test_a_ref_that_goes_on_after_its_line_is_read_to_the_end_of_the_line(cache: Path) -> None:
-    (cache / "models--org--tiny" / "refs" / "main").write_text("1" * 40 + "\n# fetched today\n")
-    assert not trace_model("org/tiny", cache_dir=cache).loads_nowhere
+def test_a_ref_is_taken_to_the_letter_as_the_hub_library_takes_it(cache: Path) -> None:
+    for text in ("1" * 40 + "\n", "1" * 40 + "\n# fetched today\n"):
+        (cache / "models--org--tiny" / "refs" / "main").write_text(text)
+        assert trace_model("org/tiny", cache_dir=cache).loads_nowhere
 
 
 def test_a_cache_of_odd_entries_is_told(cache: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,18 @@ async def test_the_key_under_the_cursor_is_explained(
         await until(pilot, lambda: "Width of the residual stream" in text(picture, pilot))
         assert "config.json 9 keys" in text(picture, pilot)
         assert "defaults of Qwen2Config, transformers" in text(picture, pilot)
+
+
+async def test_the_heading_counts_what_the_view_of_defaults_lists(
+    bench: Any, until: Any, picture: Any, make_model: Any
+) -> None:
+    async with bench(str(make_model(config=QWEN))).run_test(size=(120, 40)) as pilot:
+        tab = await brought_to_front(pilot, until, ConfigTab)
+        await until(pilot, lambda: "of GenerationConfig" in text(picture, pilot))
+        told = re.search(r"(\d+) defaults of Qwen2Config,.* (\d+) of GenerationConfig", text(picture, pilot))
+        assert told
+        await pilot.press("v", "v")
+        await until(pilot, lambda: tab.query_one(RecordTable).total == int(told[1]) + int(told[2]))
 
 
 async def test_defaults_stand_apart_with_the_class_that_assumes_them(

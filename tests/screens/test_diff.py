@@ -6,6 +6,7 @@ import json
 import shutil
 import struct
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from hfbench.jobs.directory import JobDirectory, job_ids
 from hfbench.jobs.events import Event, Finished, Progress, Running, Started, to_line
 from hfbench.jobs.run import Run
 from hfbench.jobs.snapshot import State, read_job
+from hfbench.models.catalog import ModelEntry
 from hfbench.paths import jobs_root
-from hfbench.screens.choose_model import ChooseModel
+from hfbench.screens.choose_model import ChooseModel, likeness, place_of
 from hfbench.screens.diff import TABS, DiffScreen
 from hfbench.screens.diff_ask import JobMoved
 from hfbench.screens.diff_tabs.tensors import DiffTensorsTab
@@ -257,6 +259,44 @@ async def test_equal_chooses_the_second_model_from_either_screen(
         await pilot.press("w")
         await until(pilot, lambda: compared(pilot) and Path(pilot.app.screen.view.b) == pair[0], PATIENCE)
         assert "1 added, 1 removed" in pilot.app.screen.view.result.headline
+
+
+def entry(name: str, parent: str = "/models", source: Any = "local") -> ModelEntry:
+    return ModelEntry(name=name, folder=Path(parent) / name, source=source, bytes=1, reference=f"{parent}/{name}")
+
+
+def test_a_name_typed_whole_comes_first_then_those_that_begin_so() -> None:
+    names = ["LiquidAI-LFM2-1.2B", "lm2-m2", "m2-large", "org/m2x", "org/m2", "m2"]
+    found = sorted(map(entry, names), key=lambda each: likeness(each, "m2"))
+    assert [each.name for each in found] == ["m2", "org/m2", "m2-large", "org/m2x", "LiquidAI-LFM2-1.2B", "lm2-m2"]
+    assert likeness(entry("M2"), "m2") == likeness(entry("m2"), "/models/m2") == 0
+
+
+def test_a_place_tells_models_of_one_name_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert place_of(entry("org/m2", "/data/models")) == "/data/models"
+    assert place_of(entry("m2", "/home/me/models")) == "~/models"
+    cached = replace(entry("org/m2", source="cache"), folder=Path("/hub/models--org--m2/snapshots") / ("1a" * 20))
+    assert place_of(cached) == "1a1a1a1a1a1a  /hub"
+
+
+async def test_a_name_typed_whole_is_taken_though_others_hold_it(
+    bench: Any, until: Any, picture: Any, pair: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a-after", "after-all"):
+        shutil.copytree(pair[1], tmp_path / "models" / name)
+    monkeypatch.chdir(tmp_path / "models")
+    async with bench(str(pair[0])).run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.screen, ModelScreen))
+        await pilot.press("equals_sign")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ChooseModel) and pilot.app.screen.at_rest)
+        table = pilot.app.screen.query_one(RecordTable)
+        await until(pilot, lambda: table.total == 3)
+        await pilot.press(*"after")
+        await until(pilot, lambda: Path(table.current or "").name == "after")
+        await pilot.press("enter")
+        await until(pilot, lambda: compared(pilot), PATIENCE)
+        assert Path(pilot.app.screen.view.b) == pair[1]
 
 
 async def test_a_path_that_is_no_model_of_the_list_is_taken_as_typed(

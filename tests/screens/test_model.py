@@ -21,7 +21,7 @@ from hfbench.screens.launch import LaunchScreen
 from hfbench.screens.model import TABS, ModelScreen
 from hfbench.screens.model_tabs.base import Detail
 from hfbench.screens.model_tabs.finding_lines import MOST_ALIKE, finding_lines
-from hfbench.screens.model_tabs.tab_line import TabLine
+from hfbench.screens.model_tabs.tab_line import TabLine, tab_spans
 from hfbench.screens.model_tabs.tensors import TensorsTab
 from hfbench.screens.models import ModelsScreen
 from hfbench.screens.recent import read_recent
@@ -451,5 +451,10 @@ def test_a_thousand_findings_stay_readable() -> None:
 def test_the_tab_in_front_is_always_named(width: int) -> None:
     names = [tab.title for tab in TABS]
     for name in names:
-        [line] = TabLine(names, name).lines(width, 1)
-        assert f"[{name}]" in "".join(part for part, _ in line)[: max(width, len(name) + 2)]
+        text = "".join(part for part, _ in tab_spans(names, name, width, "…"))
+        assert f"[{name}]" in text[: max(width, len(name) + 2)]
+        told = re.findall(r"\w+", text)
+        assert set(told) <= set(names)  # never a part of one
+        assert (told == names) == (width == 200)
+        assert text.startswith("…") == (told[0] != names[0]) or width == 10
+        assert text.endswith("…") == (told[-1] != names[-1]) or width == 10

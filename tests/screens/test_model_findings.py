@@ -55,15 +55,15 @@ def broken(sound: Path) -> Path:
 def stopped_child(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The child that judges is stopped as soon as it is there, as by a disk that hangs; its process ids."""
     children: list[int] = []
-    start = aside._start
+    start = aside.start_beside
 
-    def start_and_stop() -> Any:
-        child = start()
+    def start_and_stop(module: str) -> Any:
+        child = start(module)
         os.kill(child.pid, signal.SIGSTOP)
         children.append(child.pid)
         return child
 
-    monkeypatch.setattr(aside, "_start", start_and_stop)
+    monkeypatch.setattr(aside, "start_beside", start_and_stop)
     return children
 
 

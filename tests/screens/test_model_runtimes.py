@@ -122,15 +122,15 @@ async def test_until_the_answer_comes_the_tab_says_so_and_a_child_that_died_is_t
     bench: Any, until: Any, picture: Any, sound: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     children: list[int] = []
-    start = aside._start
+    start = aside.start_beside
 
-    def start_and_stop() -> Any:
-        child = start()
+    def start_and_stop(module: str) -> Any:
+        child = start(module)
         os.kill(child.pid, signal.SIGSTOP)
         children.append(child.pid)
         return child
 
-    monkeypatch.setattr(aside, "_start", start_and_stop)
+    monkeypatch.setattr(aside, "start_beside", start_and_stop)
     async with bench(str(sound)).run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: children, 60)
         pilot.app.screen.action_front("RuntimesTab")

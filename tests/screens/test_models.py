@@ -82,7 +82,7 @@ async def test_the_details_say_what_the_model_is_and_what_is_wrong(
         await until(
             pilot, lambda: "LlamaForCausalLM · 2 layers · 4/2 heads · 8,192 context" in "\n".join(picture(pilot))
         )
-        assert "nothing wrong was found" in "\n".join(picture(pilot))
+        assert "read without a fault; enter checks it" in "\n".join(picture(pilot))
         assert "last: no job yet; B measures it" in "\n".join(picture(pilot))
         await pilot.press("down")
         await until(pilot, lambda: "this is a git-lfs pointer" in "\n".join(picture(pilot)))

@@ -302,6 +302,7 @@ async def test_the_sample_is_rendered_with_its_tokens_and_source(
         await tab(pilot, "x")
         await pilot.press("tab", "end")
         await until(pilot, lambda: "1 tools" in text(picture, pilot), LONG)
+        assert "a sample tool (ignored)" not in text(picture, pilot)
         await until(pilot, lambda: "assistant↵ It is noon.<|im_end|>↵" in text(picture, pilot))
 
 
@@ -336,6 +337,8 @@ async def test_named_templates_are_gone_through(bench: Any, until: Any, picture:
         await tab(pilot, "c")
         await until(pilot, lambda: "plain And in Lima?" in text(picture, pilot), LONG)
         assert "template default of 2, from tokenizer_config.json" in text(picture, pilot)
+        await tab(pilot, "x")
+        await until(pilot, lambda: "a sample tool (ignored)" in text(picture, pilot), LONG)
         await tab(pilot, "p")
         await until(pilot, lambda: "template rag of 2" in text(picture, pilot), LONG)
         await tab(pilot, "p")

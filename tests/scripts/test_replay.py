@@ -134,6 +134,17 @@ def test_what_the_machine_lacks_ends_with_4_or_is_skipped(step: str, expect: str
     assert done.events[-1]["counts"]["expectations"] == {"passed": 1, "failed": 0, "skipped": 1}
 
 
+def test_a_result_that_lacks_a_gpu_is_what_the_machine_lacks(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    step = HEAD + f"  - fit: {{model: {tmp_path}}}\n"
+    done = run(step)
+    if done.code == 0:
+        pytest.skip("this machine has a GPU")
+    assert (done.code, done.statuses) == (4, ["failed"])
+    assert "name one with --gpu" in done.of("step_finished")[0]["error"]["found"]
+    assert (run(step, "--skip-missing").code, run(step, "--skip-missing").statuses) == (0, ["skipped"])
+
+
 def test_the_environment_counts_before_steps_and_steps_before_expectations(run: Run) -> None:
     expects = "  - gpus: {}\n    expect: devices.count == -1\n    on_fail: continue\n"
     fails = "  - toy.fail: {}\n    on_fail: continue\n"

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hfbench.models.diff.facts import DtypeChange, ModelDiff, Rename, ShapeChange, Tensor, ValueDiff
+from hfbench.widgets.diff_table import DiffTable
 from hfbench.widgets.differences import Differences, differences_of, unpacked
 
 
@@ -142,3 +143,34 @@ def test_what_went_through_a_pipe_is_the_same(
         before.rules,
     )
     assert [each.bytes for each in after.columns] == [each.bytes for each in before.columns]
+
+
+def test_a_row_that_differs_by_nan_comes_first() -> None:
+    names = [f"model.layers.{n}.self_attn.q_proj.weight" for n in (3, 5)]
+    found = differences_of(
+        comparison(
+            values=(
+                value(names[0], max_abs=1.18, relative_l2=0.02, cosine=0.99),
+                value(names[1], max_abs=0.0, relative_l2=0.0, cosine=1.0, nonfinite=3),
+            )
+        )
+    )
+    assert [each.name for each in found.columns] == names[::-1]
+    assert found.nonfinite == {0: 3}
+
+
+async def test_the_table_tells_nan_in_place_of_a_figure_and_rows_of_a_group_apart(stage: Any) -> None:
+    names = [f"model.layers.{n}.self_attn.q_proj.weight" for n in (3, 5)]
+    values = (
+        value(names[0], max_abs=1.18, relative_l2=0.02, cosine=0.99),
+        value(names[1], max_abs=0.0, relative_l2=0.0, cosine=1.0, nonfinite=3),
+    )
+    table = DiffTable()
+    async with stage(table) as pilot:
+        table.show_differences(differences_of(comparison(values=values)))
+        await pilot.pause()
+        lines = [line for line in pilot.app.picture() if "q_proj.weight" in line]
+        assert [".5." in line for line in lines] == [True, False]
+        assert [".3." in line for line in lines] == [False, True]
+        assert "NaN/Inf" in lines[0]
+        assert "1.18" in lines[1]

@@ -48,7 +48,15 @@ def test_a_size_takes_four_letters_at_most(size: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("context", "limit", "label"),
-    [(4096, 8192, "4k"), (131072, 131072, "128k"), (131073, 131072, "131073!"), (2**20, None, "1M"), (300, 512, "300")],
+    [
+        (4096, 8192, "4k"),
+        (131072, 131072, "128k"),
+        (131073, 131072, "131073!"),
+        (2**20, None, "1M"),
+        (300, 512, "300"),
+        (2**20 - 1, 4, "1.0M!"),
+        (2**30 - 1, 4, "1024M!"),
+    ],
 )
 def test_a_context_is_named_shortly_and_marked_beyond_the_limit(context: int, limit: int | None, label: str) -> None:
     assert context_label(context, limit) == label
@@ -71,11 +79,20 @@ def test_the_grid_marks_its_cell_and_says_what_does_not_fit(report: FitReport) -
     lines = grid_spans(report, (4096, 4), focused=True, stale=False, width=78, glyphs=ASCII)
     texts = ["".join(text for text, _ in line) for line in lines]
     assert texts[1].split() == ["batch", "1", "4"]
-    assert texts[2].split() == ["4k", "ok", "17.2", "x", "322", "kv"]
+    assert texts[2].split() == ["4k", "ok", "17.2", ">x", "322", "kv"]
     assert texts[3].split() == ["256k!", "x", "99.4", "weight", "x", "1.2T", "weight"]
-    assert [text for line in lines for text, style in line if style == "cursor"] == ["x 322 kv"]
+    assert [text for line in lines for text, style in line if style == "cursor"] == [">x 322 kv"]
     assert ("256k!   ", "warn") in lines[3]
     assert all(spans_width(line) <= 78 for line in lines)
+
+
+@pytest.mark.parametrize("marked", [(4096, 1), (4096, 4), (262144, 1), (262144, 4), (None, 1)])
+def test_the_sign_of_the_cursor_takes_no_room(report: FitReport, marked: tuple[int | None, int]) -> None:
+    signed = grid_spans(report, marked, focused=True, stale=False, width=78, glyphs=ASCII)
+    plain = grid_spans(report, (1, 1), focused=True, stale=False, width=78, glyphs=ASCII)
+    texts, without = (["".join(text for text, _ in line) for line in each] for each in (signed, plain))
+    assert sum(text.count(">") for text in texts) == 1
+    assert [text.replace(">", " ") for text in texts] == without
 
 
 def test_a_grid_of_what_was_asked_before_says_so(report: FitReport) -> None:

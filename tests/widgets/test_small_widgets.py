@@ -239,6 +239,17 @@ def test_facts_fit_and_lose_no_letter_of_a_value(facts: list[Fact], width: int) 
     assert "".join("".join(line[1][0] for line in lines).split()) == "".join(values.split())  # spaces of any kind break
 
 
+def test_long_labels_go_on_below_too_so_that_they_differ() -> None:
+    facts = [Fact("after.transformers.rope_scaling.factor", "8.0"), Fact("after.transformers.rope_theta", "1 or more")]
+    lines = [("".join(text for text, _ in line)).rstrip() for line in facts_lines(facts, 40, ASCII)]
+    assert lines == [
+        "after.transformers.   8.0",
+        "rope_scaling.factor",
+        "after.transformers.   1 or more",
+        "rope_theta",
+    ]
+
+
 def test_long_values_go_on_below_their_column() -> None:
     lines = [
         "".join(text for text, _ in line)

@@ -93,7 +93,7 @@ def unknown_architecture(subject: Subject) -> Iterator[Found]:
     Why: vLLM refuses the model; transformers ignores the name and may build another class than was trained.
     Remedy: name the class that the weights belong to.
     """
-    names = [each for each in subject.config.architectures if each]
+    names = list(subject.config.architectures)
     if not names or any(map(known_architecture, names)) or subject.remote_code:
         return
     if not isinstance(subject.raw.get("architectures"), list):

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from hfbench.checks.base import Found, passed_on, rule
 from hfbench.checks.subject import Subject
 from hfbench.models.files import ModelFile, open_regular
-from hfbench.models.magic import LOOK, is_lfs_pointer
+from hfbench.models.magic import LOOK, is_lfs_pointer, recognise
 from hfbench.models.problem import ModelError
+
+STARTS = {"gguf": b"GGUF", "h5": b"\x89HDF\r\n\x1a\n", "npz": b"PK", "onnx": b"", "msgpack": b""}
+"""How files of these formats begin; of two nothing more is known than that they are not empty and no page."""
 
 SHORTEST_POINTER = 100
 """Bytes: a version line, a sha256 and a size."""
@@ -85,9 +88,37 @@ def file_too_large(subject: Subject) -> Iterator[Found]:
     yield from passed_on(subject, "too_large")
 
 
-def _is_pointer(subject: Subject, file: ModelFile) -> bool:
+@rule("HB136", "not-what-its-name-says", on="weights")
+def not_what_its_name_says(subject: Subject) -> Iterator[Found]:
+    """A file of weights does not begin as its format does.
+
+    Why: a download that ended at once or saved an error page leaves such a file, and every loader refuses it.
+    Remedy: fetch the file again.
+    """
+    other = subject.weights.format in ("gguf", "other", "none", "pytorch")
+    for each in subject.files:
+        suffix = each.name.lower().rpartition(".")[2]
+        if each.problem or "/" in each.name or suffix not in STARTS:
+            continue
+        head = _head(subject, each)
+        if head is None or is_lfs_pointer(head) or (STARTS[suffix] and head.startswith(STARTS[suffix])):
+            continue
+        what = "empty" if not head else recognise(head)
+        if what is None and not STARTS[suffix]:
+            continue
+        found = f"this is {what or f'no {suffix} file, by its first bytes'}"
+        yield Found(message=found, file=each.name, severity=None if other else "warning")
+
+
+def _head(subject: Subject, file: ModelFile) -> bytes | None:
+    """The first bytes of a file; None where it cannot be opened, of which another rule tells."""
     try:
         with open_regular(file.path, subject.folder) as opened:
-            return is_lfs_pointer(opened.read(LOOK))
+            return opened.read(LOOK)
     except (ModelError, OSError):
-        return False  # another rule tells
+        return None
+
+
+def _is_pointer(subject: Subject, file: ModelFile) -> bool:
+    head = _head(subject, file)
+    return head is not None and is_lfs_pointer(head)

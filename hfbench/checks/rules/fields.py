@@ -60,10 +60,11 @@ def unknown_activation(subject: Subject) -> Iterator[Found]:
     Remedy: correct the spelling.
     """
     known = table("activations")["known"]
+    unread = table("activations")["unread"].get(subject.config.model_type or "", [])
     for section in subject.sections:
         for name in ACTIVATIONS if _library(subject, section) else ():
             value = section.values.get(name)
-            if isinstance(value, str) and value not in known and not value.startswith("gated-"):
+            if isinstance(value, str) and value not in (*known, *unread) and not value.startswith("gated-"):
                 near = nearest(value, known)
                 remedy = f"did you mean {near!r}?" if near else ""
                 yield Found(message=f"{section.path}{name} is {quoted(value)}", file="config.json", remedy=remedy)

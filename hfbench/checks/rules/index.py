@@ -112,6 +112,16 @@ def odd_index_text(subject: Subject) -> Iterator[Found]:
     yield from passed_on(subject, "index_text")
 
 
+@rule("HB138", "index-without-metadata", severity="warning", codes=("index_metadata",))
+def index_without_metadata(subject: Subject) -> Iterator[Found]:
+    """The index has no object of metadata.
+
+    Why: transformers 5.24 ends with a KeyError or a TypeError that names no file; vLLM does not need it.
+    Remedy: write "metadata": {"total_size": BYTES} into the index.
+    """
+    yield from passed_on(subject, "index_metadata")
+
+
 @rule("HB149", "tensor-in-two-files", codes=("tensor_twice",))
 def tensor_in_two_files(subject: Subject) -> Iterator[Found]:
     """One tensor stands in two files.

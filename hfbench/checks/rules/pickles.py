@@ -88,7 +88,7 @@ def torchscript(subject: Subject) -> Iterator[Found]:
 
 
 def _clean(scan: PickleScan) -> bool:
-    return not scan.broken and not dangerous(scan.globals) and not unusual(scan.globals)
+    return scan.kind != "array" and not scan.broken and not dangerous(scan.globals) and not unusual(scan.globals)
 
 
 def _beside(file: ModelFile) -> bool:

@@ -29,7 +29,7 @@ def quantization_not_in_tensors(subject: Subject) -> Iterator[Found]:
     Why: the runtime builds packed layers and finds no tensors for them.
     Remedy: remove quantization_config, or fetch the quantized weights.
     """
-    method = _method(subject) or _side_method(subject)
+    method = method_of(subject) or _side_method(subject)
     if method is None or not subject.complete:
         return
     marks = table("quantization")["marks"].get(method, ())
@@ -70,7 +70,7 @@ def quantization_conflict(subject: Subject) -> Iterator[Found]:
     Why: vLLM refuses to start.
     Remedy: leave the argument out; the method is read from the configuration.
     """
-    asked, method = subject.options.quantization, _method(subject) or _side_method(subject)
+    asked, method = subject.options.quantization, method_of(subject) or _side_method(subject)
     told = table("quantization")
     if not asked:
         return
@@ -96,11 +96,12 @@ def unknown_quantization(subject: Subject) -> Iterator[Found]:
     Why: transformers and vLLM refuse the model.
     Remedy: correct quant_method, or use the runtime that the model was made for.
     """
-    given = _quantization_config(subject)
+    given = quantization_config(subject)
     if given is None:
         if subject.raw.get("quantization_config") == {}:
             message = "quantization_config is empty, which transformers refuses"
-            yield Found(message=message, file="config.json", severity="warning")
+            packed = any(name.endswith(PACKED) for name in subject.tensor_names)
+            yield Found(message=message, file="config.json", severity=None if packed else "warning")
         return
     method, known = given.get("quant_method"), _methods()
     if method is None and not _implied(given):
@@ -116,6 +117,12 @@ def unknown_quantization(subject: Subject) -> Iterator[Found]:
             remedy=f"did you mean {near!r}?" if near else "",
             severity="warning" if subject.custom else None,
         )
+    elif method is not None and method != method.lower():
+        message = (
+            f"quant_method is {quoted(method)}; vLLM takes it, transformers does not know it and builds plain layers"
+        )
+        remedy = f"write {method.lower()}"
+        yield Found(message=message, file="config.json", remedy=remedy, severity="warning")
 
 
 @rule("HB234", "quantization-side-file", severity="info")
@@ -132,7 +139,7 @@ def quantization_side_file(subject: Subject) -> Iterator[Found]:
     if algorithm.upper() not in table("quantization")["modelopt"]:
         message = f"quant_algo is {quoted(algorithm)}, which {vllm().title} does not know"
         yield Found(message=message, file=SIDE_FILE, severity="error")
-    elif _quantization_config(subject) is None:
+    elif quantization_config(subject) is None:
         yield Found(
             message=f"quantization {algorithm} is taken from here", file=SIDE_FILE, evidence={"algo": algorithm}
         )
@@ -145,12 +152,12 @@ def quantization_bits(subject: Subject) -> Iterator[Found]:
     Why: transformers and vLLM refuse the model.
     Remedy: write the bits that the weights were packed with.
     """
-    given = _quantization_config(subject) or {}
-    allowed = BITS.get(str(_method(subject)))
+    given = quantization_config(subject) or {}
+    allowed = BITS.get(str(method_of(subject)))
     bits = given.get("bits", given.get("w_bit"))
     if allowed and (type(bits) is not int or bits not in allowed):
         shown = "missing" if bits is None else quoted(bits)
-        message = f"bits is {shown}, {_method(subject)} has {', '.join(map(str, allowed))}"
+        message = f"bits is {shown}, {method_of(subject)} has {', '.join(map(str, allowed))}"
         yield Found(message=message, file="config.json")
 
 
@@ -167,7 +174,7 @@ def _methods() -> list[str]:
     return [*told["known"], *told["earlier"]]
 
 
-def _quantization_config(subject: Subject) -> Mapping[str, Any] | None:
+def quantization_config(subject: Subject) -> Mapping[str, Any] | None:
     """The object of config.json that tells it, the root's before a part's."""
     for section in subject.sections:
         for key in ("quantization_config", "compression_config"):
@@ -177,8 +184,9 @@ def _quantization_config(subject: Subject) -> Mapping[str, Any] | None:
     return None
 
 
-def _method(subject: Subject) -> str | None:
-    given = _quantization_config(subject)
+def method_of(subject: Subject) -> str | None:
+    """The method that config.json names or implies, in small letters."""
+    given = quantization_config(subject)
     if given is None:
         return None
     method = given.get("quant_method") or _implied(given)

@@ -1,4 +1,4 @@
-"""The shapes and the biases of a plain decoder against what its configuration makes of them."""
+"""The shapes and the biases of the tensors against what its configuration makes of them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator
 
 from hfbench.checks.base import Found, rule
+from hfbench.checks.known import known_type
 from hfbench.checks.subject import Subject
-from hfbench.checks.tensor_names import FLOATING, PLAIN
-from hfbench.models.config import ModelConfig
 from hfbench.models.problem import counted, quoted
-
-Shape = tuple[int, ...]
 
 QKVO = tuple(f"self_attn.{part}_proj" for part in "qkvo")
 GATE_UP_DOWN = tuple(f"mlp.{part}_proj" for part in ("gate", "up", "down"))
+
+OF_WIDTH = re.compile(r"dim|hidden|embd|d_model|embed|width|size")
+"""Keys that may tell how wide an embedding is: ALBERT, ELECTRA and others factor theirs."""
 
 _IN_LAYER = re.compile(r"(?:^|\.)layers\.\d+\.(.+)\Z")
 _BESIDE_TEXT = re.compile(r"vision|visual|audio|encoder|mtp|draft|eagle")
@@ -27,28 +27,24 @@ def sizes_differ(subject: Subject) -> Iterator[Found]:
     Why: loading fails with a mismatch of shapes, far from the line of the configuration that is wrong.
     Remedy: fetch config.json and the weights again, from one revision.
     """
-    config = subject.config
-    if config.model_type not in PLAIN or config.quantization or not config.hidden:
+    config, fit = subject.config, subject.fit
+    if config.quantization or not subject.raw:
         return
     table = subject.places.embedding
-    if table is not None and table.shape[1] != config.hidden:
+    if fit is None and table is not None and _another_width(subject, table.shape[1]):
         message = f"hidden_size is {config.hidden:,}, the embedding is {table.shape[1]:,} wide"
         yield Found(message=message, file="config.json", evidence={"tensor": table.name})
-        return
-    wanted = _shapes(config, subject.text.values.get("intermediate_size"))
-    columns, told = subject.checkpoint.columns, dict[str, list[int]]()
-    for row, suffix in _in_layers(subject):
-        shape = columns.shapes[columns.shape_ids[row]]
-        if suffix in wanted and wanted[suffix][0] != shape and columns.dtypes[columns.dtype_ids[row]] in FLOATING:
-            told.setdefault(suffix, []).append(row)
-    for suffix, rows in told.items():
-        tensor, (shape, keys) = columns[rows[0]], wanted[suffix]
-        more = f", as are {counted(len(rows) - 1, 'further layer')}" if len(rows) > 1 else ""
+    for each in fit.misfits() if fit else ():
+        tensor, shape = each.tensor, list(each.wanted)
+        makes = "make" if " and " in each.keys else "makes"
+        more = f", as are {counted(each.further, 'further layer')}" if each.further else ""
         yield Found(
-            message=f"{keys} make {list(shape)}, {quoted(tensor.name)} is {list(tensor.shape)}{more}",
+            message=f"{each.keys} {makes} {shape}, {quoted(tensor.name)} is {list(tensor.shape)}{more}",
             file="config.json",
-            evidence={"tensor": tensor.name, "config": list(shape), "weights": list(tensor.shape)},
+            evidence={"tensor": tensor.name, "config": shape, "weights": list(tensor.shape)},
         )
+        if len(shape) == 2 and not each.layered:
+            return  # every layer is as wide as the embedding: the rest follows from this
 
 
 @rule("HB235", "biases-differ")
@@ -82,24 +78,12 @@ def _in_layers(subject: Subject) -> Iterator[tuple[int, str]]:
             yield row, match[1]
 
 
-def _shapes(config: ModelConfig, intermediate: object) -> dict[str, tuple[Shape, str]]:
-    """The shape of each tensor of a layer that follows from the configuration, and the keys it follows from."""
-    hidden = config.hidden or 0
-    wanted: dict[str, tuple[Shape, str]] = {
-        f"{norm}.weight": ((hidden,), "hidden_size") for norm in ("input_layernorm", "post_attention_layernorm")
-    }
-    if config.heads and config.kv_heads and config.head_dim:
-        heads, keys = config.heads * config.head_dim, config.kv_heads * config.head_dim
-        queries = ((heads, hidden), "num_attention_heads, head_dim and hidden_size")
-        pairs = ((keys, hidden), "num_key_value_heads, head_dim and hidden_size")
-        back = ((hidden, heads), "hidden_size, num_attention_heads and head_dim")
-        wanted |= {f"{QKVO[0]}.weight": queries, f"{QKVO[1]}.weight": pairs, f"{QKVO[2]}.weight": pairs}
-        wanted[f"{QKVO[3]}.weight"] = back
-    if type(intermediate) is int:
-        wide = ((intermediate, hidden), "intermediate_size and hidden_size")
-        wanted |= {f"{GATE_UP_DOWN[0]}.weight": wide, f"{GATE_UP_DOWN[1]}.weight": wide}
-        wanted[f"{GATE_UP_DOWN[2]}.weight"] = ((hidden, intermediate), "hidden_size and intermediate_size")
-    return wanted
+def _another_width(subject: Subject, width: int) -> bool:
+    """True for an embedding of a known type that is neither as wide as the layers nor as a key of its own says."""
+    if len(subject.sections) > 1 or any(key.endswith("_config") for key in subject.raw):
+        return False  # which part is the language model's is not certain
+    told = [value for key, value in subject.raw.items() if OF_WIDTH.search(key)]
+    return known_type(subject.config.model_type) and subject.config.hidden is not None and width not in told
 
 
 def _biases(subject: Subject) -> set[str] | None:

@@ -8,7 +8,8 @@ from typing import Any
 from hfbench.checks.base import Found, rule
 from hfbench.checks.known import vllm
 from hfbench.checks.subject import Subject
-from hfbench.models.config import CONTEXT, HEAD_DIM, HEADS, HIDDEN, KV_HEADS, LAYERS, VOCAB
+from hfbench.models.config import HEAD_DIM, HEADS, HIDDEN, KV_HEADS, LAYERS, VOCAB
+from hfbench.models.context import context_keys
 from hfbench.models.problem import quoted
 from hfbench.text import nearest
 
@@ -74,7 +75,7 @@ def size_of_zero(subject: Subject) -> Iterator[Found]:
     Remedy: write the number that the model was trained with.
     """
     for section in subject.sections:
-        for names in (LAYERS, HIDDEN, HEADS, KV_HEADS, HEAD_DIM, VOCAB, CONTEXT, INTERMEDIATE):
+        for names in (LAYERS, HIDDEN, HEADS, KV_HEADS, HEAD_DIM, VOCAB, context_keys(), INTERMEDIATE):
             zero = next((name for name in names if section.values.get(name) == 0), None)
             if zero and type(section.values[zero]) is int:
                 yield Found(message=f"{section.path}{zero} is 0", file="config.json")
@@ -103,7 +104,7 @@ def unknown_dtype_in_config(subject: Subject) -> Iterator[Found]:
     for section in subject.sections:
         for key in ("dtype", "torch_dtype"):
             value = section.values.get(key)
-            if isinstance(value, str) and value.removeprefix("torch.") not in DTYPES:
+            if isinstance(value, str) and value not in DTYPES:
                 near = nearest(value, DTYPES)
                 remedy = f"did you mean {near!r}?" if near else ""
                 yield Found(message=f"{section.path}{key} is {quoted(value)}", file="config.json", remedy=remedy)

@@ -52,6 +52,10 @@ def template_syntax(subject: Subject) -> Iterator[Found]:
     for file in subject.files:
         if file.name == "chat_template.jinja" or (file.name.startswith(f"{MORE}/") and file.name.endswith(".jinja")):
             yield from _unreadable(subject, file)
+    for each in _attempts(subject, "too long"):
+        if not each.template.source.endswith(".jinja"):
+            message = f"has more than {LONGEST:,} characters, more than any template; it is too long to be tried"
+            yield _found(each, message, "warning")
     for each in _attempts(subject, "syntax"):
         yield _found(each, f"does not compile: {each.detail}")
 
@@ -64,7 +68,7 @@ def template_does_not_end(subject: Subject) -> Iterator[Found]:
     Remedy: do not use the template.
     """
     for each in _attempts(subject, "timeout"):
-        yield _found(each, "is not rendered within a second of CPU time")
+        yield _found(each, "is not rendered in useful time: a second of CPU time, three on the clock")
 
 
 @rule("HB603", "template-takes-memory")
@@ -134,7 +138,7 @@ def two_template_sources(subject: Subject) -> Iterator[Found]:
     Why: transformers takes chat_template.jinja, older releases and other engines the one in tokenizer_config.json.
     Remedy: keep one of them.
     """
-    default = {each.source: each.text for each in subject.templates if each.name == "default"}
+    default = {each.source: each.text for each in subject.templates if each.name == "default" and not each.too_long}
     if len({text.strip() for text in default.values()}) > 1:
         yield Found(message=f"different default templates in {listed(sorted(default))}", file=sorted(default)[0])
 
@@ -170,7 +174,7 @@ def _unreadable(subject: Subject, file: ModelFile) -> Iterator[Found]:
     if file.problem:
         return  # another rule tells
     if file.bytes > LONGEST:
-        message = f"has {file.bytes:,} bytes, more than any template; it is not looked at"
+        message = f"has {file.bytes:,} bytes, more than any template; it is too long to be tried"
         yield Found(message=message, file=file.name, severity="warning")
         return
     try:

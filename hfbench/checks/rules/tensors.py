@@ -10,6 +10,7 @@ from hfbench.checks.known import default_tied, known_type
 from hfbench.checks.same_bytes import compare
 from hfbench.checks.subject import Subject
 from hfbench.checks.tensor_names import EXTRA_ROWS, FLOATING, PLAIN
+from hfbench.models.columns import TensorInfo
 from hfbench.models.problem import counted, listed, quoted
 from hfbench.units import show_bytes
 
@@ -25,16 +26,6 @@ HEADS_OF_TEXT = ("lm_head.weight", "embed_out.weight")
 WRAPPERS = ("_orig_mod.", "module.", "base_model.model.", "_fsdp_wrapped_module.", "_forward_module.", "state_dict.")
 """Prefixes of torch.compile, data parallel, PEFT, FSDP, DeepSpeed and of trainers."""
 
-DECODERS = frozenset({"llama", "mistral", "qwen2", "qwen3", "gemma"})
-"""Families whose layers all hold the same tensors."""
-
-OF_A_LAYER = (
-    "input_layernorm",
-    "post_attention_layernorm",
-    *(f"self_attn.{part}_proj" for part in "qkvo"),
-    *(f"mlp.{part}_proj" for part in ("gate", "up", "down")),
-)
-
 DTYPES = {"float32": "F32", "float": "F32", "float16": "F16", "half": "F16", "bfloat16": "BF16", "float64": "F64"}
 
 
@@ -48,7 +39,7 @@ def layers_differ(subject: Subject) -> Iterator[Found]:
     said = subject.config.layers
     if said is None or not subject.complete or subject.raw.get("is_encoder_decoder"):
         return
-    layers = subject.places.layers
+    layers = subject.layers
     if layers is None:
         if said and not subject.places.numbered and subject.config.model_type in PLAIN:
             yield Found(message=f"the configuration counts {said:,} layers, the weights hold none", file="config.json")
@@ -80,7 +71,7 @@ def vocabulary_differs(subject: Subject) -> Iterator[Found]:
     if said is None or table is None or any(subject.config.raw.get(name) for name in PADDING):
         return
     head = subject.places.head
-    if head is not None and head.name.endswith(HEADS_OF_TEXT) and len(head.shape) == 2 and head.shape[0] < said:
+    if head is not None and head.name.endswith(HEADS_OF_TEXT) and len(head.shape) == 2 and _other_rows(subject, head):
         message = f"vocab_size is {said:,}, {quoted(head.name)} has {head.shape[0]:,} rows"
         yield Found(message=message, file="config.json", evidence={"tensor": head.name, "rows": head.shape[0]})
     if table.shape[0] != said + EXTRA_ROWS.get(subject.config.model_type or "", 0):
@@ -162,23 +153,21 @@ def head_stored_twice(subject: Subject) -> Iterator[Found]:
 
 @rule("HB238", "tensors-missing")
 def tensors_missing(subject: Subject) -> Iterator[Found]:
-    """The weights lack tensors that every layer of the family has.
+    """The weights lack tensors that every layer of the family has, or none has the names of the family.
 
     Why: transformers fills them with random values and only tells its log.
-    Remedy: fetch the weights again.
+    Remedy: fetch the weights again, and config.json of the same revision.
     """
-    config = subject.config
-    layers = subject.places.layers
-    if config.model_type not in DECODERS or config.quantization or not subject.complete or subject.custom:
+    config, fit = subject.config, subject.fit
+    if fit is None or config.quantization or not subject.complete or _wrapper(subject):
         return
-    if layers is None or layers.prefix != "model.layers" or layers.count != config.layers:
-        return  # other rules tell
-    wanted = [f"model.layers.{number}.{name}.weight" for number in range(layers.count) for name in OF_A_LAYER]
-    stored = set(subject.tensor_names)
-    lacking = [name for name in ("model.embed_tokens.weight", "model.norm.weight", *wanted) if name not in stored]
-    if lacking:
-        message = f"{counted(len(lacking), 'tensor')} of {config.model_type} missing: {listed(lacking)}"
-        yield Found(message=message, file=subject.checkpoint.shards[0].name, evidence={"missing": lacking[:20]})
+    file = subject.checkpoint.shards[0].name
+    if strange := fit.stranger():
+        message = f"no tensor is called {fit.laws.named()}, as those of {fit.laws.model_type} are"
+        yield Found(message=f"{message}: {quoted(strange)}", file=file, evidence={"tensor": strange})
+    elif lacking := fit.missing(config.layers or 0):
+        message = f"{counted(len(lacking), 'tensor')} of {fit.laws.model_type} missing: {listed(lacking)}"
+        yield Found(message=message, file=file, evidence={"missing": lacking[:20]})
 
 
 @rule("HB228", "wrapped-names")
@@ -188,12 +177,18 @@ def wrapped_names(subject: Subject) -> Iterator[Found]:
     Why: no name fits the model, so transformers fills every layer with random values.
     Remedy: rename the tensors without the prefix, or save the model again without the wrapper.
     """
-    first = next(iter(subject.tensor_names), "")
-    prefix = next((each for each in WRAPPERS if first.startswith(each)), None)
+    prefix = _wrapper(subject)
     adapter = subject.checkpoint.format == "adapter" or subject.has("adapter_config.json")
-    if prefix and not adapter and all(name.startswith(prefix) for name in subject.tensor_names):
+    if prefix and not adapter:
         message = f"every tensor is called {prefix}*"
         yield Found(message=message, file=subject.checkpoint.shards[0].name, evidence={"prefix": prefix})
+
+
+def _wrapper(subject: Subject) -> str:
+    """The prefix of a wrapper that all names have; empty when there is none."""
+    first = next(iter(subject.tensor_names), "")
+    prefix = next((each for each in WRAPPERS if first.startswith(each)), "")
+    return prefix if prefix and all(name.startswith(prefix) for name in subject.tensor_names) else ""
 
 
 def _stored_head(subject: Subject) -> Iterator[tuple[str, int, bool]]:
@@ -207,6 +202,13 @@ def _stored_head(subject: Subject) -> Iterator[tuple[str, int, bool]]:
     if stored.dtype in FLOATING and len(stored.shape) == 2:
         compared, same = compare(subject, table, stored)
         yield stored.name, compared, same
+
+
+def _other_rows(subject: Subject, head: TensorInfo) -> bool:
+    """True for a head that does not fit: fewer rows never do, more only in code of the repository or packed."""
+    said = subject.config.vocab or 0
+    known = known_type(subject.config.model_type) and head.dtype in FLOATING and not subject.config.quantization
+    return head.shape[0] < said or (head.shape[0] != said and known)
 
 
 def _tied_by_default(subject: Subject) -> bool | None:

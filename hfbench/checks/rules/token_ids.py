@@ -8,6 +8,7 @@ from hfbench.checks.base import Found, passed_on, rule
 from hfbench.checks.subject import Subject
 from hfbench.checks.tensor_names import EXTRA_ROWS
 from hfbench.checks.token_ids import added_entries, added_ids, ids_beside, tokens_without_id
+from hfbench.checks.tokenizer_steps import inserted_ids
 from hfbench.models.problem import Severity, counted, listed, quoted
 
 MOST_SHOWN = 5
@@ -57,6 +58,12 @@ def ids_beyond_the_embedding(subject: Subject) -> Iterator[Found]:
             evidence={"highest_id": beyond[name], "rows": rows, "special_tokens": special},
             severity=None if name == _vocabulary_file(subject) else "warning",  # of a list that need not be used
         )
+    for token, number in dict.fromkeys(inserted_ids(subject.tokenizer_json)):
+        if number >= rows:
+            message = (
+                f"the post_processor inserts {quoted(token)} as id {number:,}, {_table(subject)} has {rows:,} rows"
+            )
+            yield Found(message=message, file="tokenizer.json", evidence={"token": token, "id": number})
 
 
 @rule("HB505", "gap-in-token-ids", severity="warning")

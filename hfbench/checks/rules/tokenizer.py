@@ -8,13 +8,31 @@ from hfbench.checks.base import Found, passed_on, rule
 from hfbench.checks.known import known_tokenizer, transformers
 from hfbench.checks.subject import Subject
 from hfbench.checks.tokenizer_faults import config_faults, fast_faults
-from hfbench.models.files import open_regular
+from hfbench.checks.tokenizer_merges import merges_fault
+from hfbench.checks.tokenizer_steps import odd_patterns
+from hfbench.models.files import open_regular, read_bytes
 from hfbench.models.json_text import MOST_BYTES
 from hfbench.models.magic import LOOK, recognise
-from hfbench.models.problem import ModelError, Severity, quoted
+from hfbench.models.problem import ModelError, Severity, listed, quoted
+from hfbench.tokens.tokenizer import refusal_of_pattern
 
 BESIDE = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "vocab.txt", "merges.txt")
 """Files that a runtime may take in place of the one that is read here."""
+
+MOST_ASKED = 3
+"""Regular expressions that the tokenizers library is asked about, each in a process that its limits may end."""
+
+BYTE_PAIR = frozenset(
+    {"Bart", "Blenderbot", "CLIP", "CodeGen", "Deberta", "GPT2", "GPTNeoX", "LED", "Longformer", "Mvp"}
+    | {"Qwen2", "Roberta", "Whisper"}
+)
+"""Classes, without the end of their names, that are made from vocab.json together with merges.txt."""
+
+ALONE = frozenset({"PreTrained", "TokenizersBackend", "Bloom"})
+"""Classes that read tokenizer.json and nothing in its place."""
+
+WHOLE = ("tokenizer.json", "tekken.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
+"""Files each of which holds a whole tokenizer."""
 
 PADDING_ROWS = 2
 """Positions of RoBERTa and its kin that no text reaches: they count from the padding id on."""
@@ -64,7 +82,8 @@ def tokenizer_field_refused(subject: Subject) -> Iterator[Found]:
     """
     broken = {problem.where for problem in subject.tokenizer.problems if problem.code != "tokenizer_duplicate_id"}
     if subject.has("tokenizer.json") and "tokenizer.json" not in broken:
-        for fault in fast_faults(subject.tokenizer_json):
+        faults = [*fast_faults(subject.tokenizer_json), *_merge_faults(subject)]
+        for fault in faults or _pattern_faults(subject):
             yield Found(message=fault, file="tokenizer.json")
     for name in ("tokenizer_config.json", "special_tokens_map.json"):
         for fault in config_faults(subject.json(name)):
@@ -72,6 +91,27 @@ def tokenizer_field_refused(subject: Subject) -> Iterator[Found]:
     wrong = [token for token, number in subject.json("added_tokens.json").items() if type(number) is not int]
     if wrong:
         yield Found(message=f"the id of {quoted(wrong[0])} is no integer", file="added_tokens.json")
+
+
+@rule("HB515", "tokenizer-file-missing")
+def tokenizer_file_missing(subject: Subject) -> Iterator[Found]:
+    """The tokenizer's class needs a file that is not there, beside those that are.
+
+    Why: transformers cannot make the tokenizer, and its message names no file.
+    Remedy: fetch the file, or save the tokenizer again as tokenizer.json.
+    """
+    named = subject.tokenizer.tokenizer_class
+    if named is None or any(map(subject.has, WHOLE)) or subject.remote_code.get("AutoTokenizer"):
+        return
+    kind = named.removesuffix("Fast").removesuffix("Tokenizer")
+    there = [name for name in ("vocab.json", "merges.txt", "vocab.txt") if subject.has(name)]
+    pair = {"vocab.json", "merges.txt"}
+    if kind in BYTE_PAIR and len(pair & set(there)) == 1:
+        [lacking] = pair - set(there)
+        yield Found(message=f"{lacking} is not there, and {named} needs it beside {listed(there)}", file=lacking)
+    elif kind in ALONE and there:
+        message = f"tokenizer.json is not there, and {named} reads no {' or '.join(there)} in its place"
+        yield Found(message=message, file="tokenizer.json")
 
 
 @rule("HB508", "tokenizer-length-smaller", severity="warning")
@@ -116,6 +156,27 @@ def unknown_tokenizer_class(subject: Subject) -> Iterator[Found]:
     severity: Severity | None = None if subject.has("tokenizer.json") else "error"
     message = f"tokenizer_class is {quoted(name)}, which {transformers().title} does not have"
     yield Found(message=message, file="tokenizer_config.json", severity=severity)
+
+
+def _merge_faults(subject: Subject) -> Iterator[str]:
+    model = subject.tokenizer_json.get("model")
+    if not isinstance(model, dict) or model.get("type", "BPE") != "BPE":
+        return
+    try:
+        raw = read_bytes(subject.folder / "tokenizer.json", MOST_BYTES, subject.folder)
+    except ModelError:
+        return
+    if (fault := merges_fault(raw, model)) is not None:
+        yield fault
+
+
+def _pattern_faults(subject: Subject) -> Iterator[str]:
+    """What the library says of regular expressions that nobody else can judge; nothing where it is not installed."""
+    content = subject.tokenizer_json
+    for pattern in odd_patterns(content)[:MOST_ASKED]:
+        said = refusal_of_pattern(pattern)
+        if said is not None:
+            yield f"the pattern {quoted(pattern)} is refused: {said}"
 
 
 def _what(subject: Subject, name: str) -> str | None:

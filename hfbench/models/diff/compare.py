@@ -66,6 +66,7 @@ def diff_models(
         shape=shape_changes(*columns, pairing),
         dtype=dtype_changes(*columns, pairing),
         values=measured.values if values else None,
+        values_compared=values,
         tolerances=measured.tolerances,
         config=files.diff_files(CONFIG) if files else (),
         generation=files.diff_files(GENERATION) if files else (),

@@ -89,10 +89,16 @@ class ValueDiff:
     """By which scales the values were multiplied, or why they could not be measured."""
 
 
-def farthest_first(value: ValueDiff) -> tuple[int, float, float]:
-    """What to order values by: those that differ, are not measured, close, equal; among them the farthest first."""
+def farthest_first(value: ValueDiff) -> tuple[int, bool, float, float]:
+    """What to order values by: those that differ, are not measured, close, equal; among them the farthest first, and
+    before these the ones that differ by NaN or infinities, which no figure tells."""
     rank = ("differ", "unknown", "close", "equal").index(value.verdict)
-    return rank, -(value.relative_l2 if value.relative_l2 is not None else math.inf), -(value.max_abs or 0.0)
+    return (
+        rank,
+        not value.nonfinite,
+        -(value.relative_l2 if value.relative_l2 is not None else math.inf),
+        -(value.max_abs or 0.0),
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,6 +157,8 @@ class ModelDiff:
     """What explains a difference, or is not compared on purpose."""
     problems: tuple[Problem, ...]
     """What could not be compared."""
+    values_compared: bool = False
+    """Whether values were read: without them two models are the same by headers and files alone."""
 
     @property
     def differs(self) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hfbench.models.diff.facts import KeyDiff
+from hfbench.models.problem import counted
 from hfbench.text import printable
 
 MOST_KEYS = 200
@@ -15,12 +17,16 @@ MOST_KEYS = 200
 LONGEST = 200
 """Characters of a text that are told."""
 
+DEEPEST_SHOWN = 16
+"""Levels of a value that is written whole."""
+
 _MISSING = object()
 
 
 def diff_keys(file: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[KeyDiff, ...]:
     """What differs between two objects, in the order of A's keys and then B's; lists count as one value.
 
+    An object that one side alone has is told key by key too, but for tokens, which are told as one.
     Lists of objects that each have a `content` of their own, as added tokens do, are compared by it.
     """
     found, beyond = list[KeyDiff](), 0
@@ -53,15 +59,16 @@ def same_value(a: Any, b: Any) -> bool:
 
 
 def told_value(value: Any, other: Any = None) -> Any:
-    """A scalar as it is, a long text around its first difference from `other`, anything else in few words."""
+    """A scalar as it is, a long text around its first difference from `other`, anything else as JSON, or in few words
+    where that is long."""
+    if isinstance(value, (dict, list)) and (short := _short_json(value)):
+        return short
     if isinstance(value, dict):
         content = value.get("content")  # of a token, which says more than the number of its settings
         front = f"{_spelled(content)} " if isinstance(content, str) else ""
-        return f"{front}{{{len(value):,} keys}}"
+        return f"{front}{{{counted(len(value), 'key')}}}"
     if isinstance(value, list):
-        scalars = all(not isinstance(each, (dict, list)) for each in value)
-        short = f"[{', '.join(map(_spelled, value))}]" if scalars and len(value) <= 16 else ""
-        return short if 0 < len(short) <= LONGEST else f"[{len(value):,} items]"
+        return f"[{len(value):,} items]"
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**64:
         return f"an integer of {value.bit_length():,} bits"
     if isinstance(value, str) and len(value) > LONGEST:
@@ -74,6 +81,8 @@ def _differences(file: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> Itera
     pending: list[tuple[str, Any, Any]] = [("", a, b)]
     while pending:
         path, left, right = pending.pop()
+        if _told_by_key(left, right):
+            left, right = ({} if side is _MISSING else side for side in (left, right))
         if left is _MISSING:
             yield KeyDiff(file=file, key=path, change="added", b=told_value(right))
         elif right is _MISSING:
@@ -85,6 +94,15 @@ def _differences(file: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> Itera
             pending += reversed(steps if path else [(step.removeprefix("."), *values) for step, *values in steps])
         elif not same_value(left, right):
             yield KeyDiff(file=file, key=path, change="changed", **_both(left, right))
+            for sides in ((left, _MISSING), (_MISSING, right)):  # an object in place of a scalar, or the other way
+                if _told_by_key(*sides) and not _short_json(next(each for each in sides if each is not _MISSING)):
+                    pending.append((path, *sides))
+
+
+def _told_by_key(a: Any, b: Any) -> bool:
+    """Whether one side alone has a value, and that is an object with keys worth a line each."""
+    there = b if a is _MISSING else a if b is _MISSING else None
+    return isinstance(there, dict) and bool(there) and not isinstance(there.get("content"), str)
 
 
 def _named(a: Any, b: Any) -> tuple[dict[str, Any], dict[str, Any], str] | None:
@@ -117,6 +135,21 @@ def _same_scalar(a: Any, b: Any) -> bool:
     if isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b):
         return True
     return bool(a == b)
+
+
+def _short_json(value: Any) -> str:
+    """A value as JSON writes it, empty when that takes more than LONGEST characters."""
+    pending, seen = [(value, 1)], 0
+    while pending:  # counted first: hostile values are too large or too deep to be written
+        each, depth = pending.pop()
+        seen += 1
+        inside = list(each.values()) if isinstance(each, dict) else each if isinstance(each, list) else ()
+        large = (isinstance(each, int) and abs(each) >= 2**64) or (isinstance(each, str) and len(each) > LONGEST)
+        if large or depth > DEEPEST_SHOWN or seen + len(inside) > LONGEST:
+            return ""
+        pending += [(item, depth + 1) for item in inside]
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST else ""
 
 
 def _spelled(value: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from hfbench.models.explain.scan import AUTO_PREFIX, BASE, BASE_FILE, Class, classes_in, generation_defaults
 from hfbench.models.explain.steps import SUPER, Step
-from hfbench.models.runtimes import DATA, TITLES, Names, installed_root, known
+from hfbench.models.runtimes import DATA, TITLES, Names, installed_root, known, shipped
 
 TABLE = "config_defaults.jsonl"
 DEEPEST = 8
@@ -191,17 +191,23 @@ class InstalledTable(ClassTable):
 
 
 @lru_cache(maxsize=1)
+def shipped_table() -> ShippedTable:
+    """The classes of the transformers that hfbench was made with, whatever is installed beside it."""
+    return ShippedTable(shipped("transformers"))
+
+
+@lru_cache(maxsize=1)
 def class_table() -> ClassTable:
     """The classes of the installed transformers when there is one of another version, else those shipped."""
     names = known("transformers")
-    shipped = ShippedTable(names)
+    ours = ShippedTable(names)
     root = installed_root("transformers")
-    if names.version == shipped.version or root is None:
-        return shipped
+    if names.version == ours.version or root is None:
+        return ours
     found = InstalledTable(names, root)
     try:
         if found.generation and found.find(BASE) is not None:
             return found
     except (OSError, SyntaxError, ValueError, LookupError, RecursionError):
         pass  # laid out in a way this reader does not know
-    return shipped
+    return ours

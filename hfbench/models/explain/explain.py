@@ -55,7 +55,7 @@ def explain(location: Location, config: ModelConfig | None = None, *, most: int 
         config_class=kind.name if kind else None,
         runtime=table.title,
         keys=tuple(keys),
-        notes=tuple(notes),
+        notes=(*filter(None, [location.note]), *notes),
         problems=tuple(problems),
     )
 

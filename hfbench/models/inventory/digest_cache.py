@@ -25,6 +25,9 @@ MOST = 200_000
 YOUNG_NS = 100_000_000
 """Nanoseconds: a file that changed so shortly before it was hashed may change again without a new time of change."""
 
+WAIT = 0.5
+"""Seconds for which hashes are gathered before they are written: a transaction each would take longer than hashing."""
+
 _SIGN = 1 << 63
 
 
@@ -36,15 +39,24 @@ class DigestCache:
         with contextlib.suppress(OSError):
             self.file.parent.mkdir(parents=True, exist_ok=True)
         self._db = open_table(self.file, TABLE, SCHEMA, PROBE)
+        self._db.execute("PRAGMA synchronous = OFF")  # what a loss of power damages is made again
+        self._new: dict[tuple[int, int, int, int], tuple[str, str | None, float]] = {}
+        self._written = time.monotonic()
 
     def __enter__(self) -> DigestCache:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._write()
+        oldest = "DELETE FROM digests WHERE at < (SELECT at FROM digests ORDER BY at DESC LIMIT 1 OFFSET ?)"
+        with contextlib.suppress(sqlite3.Error), self._db:
+            self._db.execute(oldest, (MOST,))
         self._db.close()
 
     def find(self, identity: Identity, *, git: bool) -> Digest | None:
         """The hashes of a file that has not changed since; None when one that is wanted is not known."""
+        if (new := self._new.get(_key(identity))) is not None:
+            return Digest(new[0], new[1]) if new[1] or not git else None
         query = "SELECT sha256, git_sha1 FROM digests WHERE device = ? AND inode = ? AND mtime_ns = ? AND size = ?"
         try:
             row = self._db.execute(query, _key(identity)).fetchone()
@@ -53,14 +65,19 @@ class DigestCache:
         return Digest(*row) if row and (row[1] or not git) else None
 
     def keep(self, identity: Identity, digest: Digest, begun_ns: int) -> None:
-        """Remember the hashes of a file; `begun_ns` is when reading began (time.time_ns)."""
+        """Remember the hashes of a file, soon on disk too; `begun_ns` is when reading began (time.time_ns)."""
         if begun_ns - identity.mtime_ns < YOUNG_NS:
             return
-        values = (*_key(identity), digest.sha256, digest.git_sha1, time.time())
-        oldest = "DELETE FROM digests WHERE at < (SELECT at FROM digests ORDER BY at DESC LIMIT 1 OFFSET ?)"
+        self._new[_key(identity)] = (digest.sha256, digest.git_sha1, time.time())
+        if time.monotonic() - self._written > WAIT:
+            self._write()
+
+    def _write(self) -> None:
+        rows = [(*key, *told) for key, told in self._new.items()]
         with contextlib.suppress(sqlite3.Error), self._db:  # full or locked: the hash itself is none the worse
-            self._db.execute("INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?, ?, ?, ?)", values)
-            self._db.execute(oldest, (MOST,))
+            self._db.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        self._new.clear()
+        self._written = time.monotonic()
 
 
 def _key(identity: Identity) -> tuple[int, int, int, int]:

@@ -44,7 +44,7 @@ def take_inventory(location: Location, files: Iterable[ModelFile] | None = None)
         own_bytes=own,
         shared_bytes=total - own,
         cache=read_layout(repository, commit, snapshots) if repository else None,
-        notes=tuple(_notes(folder)),
+        notes=(*filter(None, [location.note]), *_notes(folder)),
     )
 
 

@@ -42,6 +42,9 @@ def choose_config_class(subject: Subject, trace: Trace, *, mistral: bool) -> Non
         if fate.config_class is None:
             runtime = fate.names.runtime
             trace.block(Stage.CONFIGURATION, _why_unknown(config, fate, remote, trace), runtime)
+    if not (transformers.config_class or vllm.config_class or remote):
+        why = f"{_stated(config)}, and the configuration is made by transformers, which does not know it"
+        trace.block(Stage.CONFIGURATION, why, "tensorrt_llm", "megatron_core")
     auto_map = config.get("auto_map")
     if isinstance(auto_map, (list, str)) and "AutoConfig" in auto_map:
         trace.block(Stage.CONFIGURATION, "auto_map is not an object, and names AutoConfig", "transformers", "vllm")

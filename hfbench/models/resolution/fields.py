@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hfbench.models.field_types import fits, wanted
 from hfbench.models.resolution.subject import Subject
 from hfbench.models.resolution.trace import Stage, Trace, joined, shown
 from hfbench.models.runtimes import Names, rules
@@ -14,8 +15,6 @@ LAYER_TYPES = "layer_types"
 PARTS = ("text_config", "vision_config", "audio_config", "quantization_config")
 
 _INTEGER = re.compile(r"\s*[+-]?\d+\s*")
-
-_KINDS: Mapping[str, type] = {"int": int, "float": float, "str": str, "bool": bool, "list": list}
 
 
 def validate_fields(subject: Subject, trace: Trace, *, mistral: bool) -> None:
@@ -49,36 +48,20 @@ def validate_fields(subject: Subject, trace: Trace, *, mistral: bool) -> None:
 
 
 def type_faults(section: Mapping[str, Any], model_type: str, names: Names) -> Iterator[str]:
-    """What a configuration class of transformers says against the types of common fields, one sentence a field."""
-    for name, types in names.fields.items():
-        if name in section and not _fits(section[name], types):
-            wanted = joined(["null" if each == "None" else each for each in types], "or")
-            yield f"{name} is {shown(section[name])}, {wanted} is needed"
-    if model_type in names.rope:
-        for name, allowed in names.null_allowed.items():
-            if name in section and section[name] is None and model_type not in allowed:
-                yield f"{name} is null"
+    """What a configuration class of transformers says against the types of its fields, one sentence a field."""
+    if model_type not in names.config_classes:
+        return
+    for name, value in section.items():
+        annotation = names.field_types.get(name, {}).get(model_type)
+        if annotation and not fits(value, annotation):
+            allowed = joined(wanted(annotation), "or")
+            yield f"{name} is {shown(value)}, {allowed} is needed" if value is not None else f"{name} is null"
 
 
 def _faults(section: Mapping[str, Any], model_type: str, names: Names) -> Iterator[str]:
     yield from type_faults(section, model_type, names)
     yield from _bad_heads(section, model_type, names)
     yield from layer_type_faults(section, model_type, names)
-
-
-def _fits(value: object, types: tuple[str, ...]) -> bool:
-    if value is None:
-        return True  # judged by the model type, where it matters
-    if isinstance(value, (list, dict)):
-        return "list" in types or isinstance(value, dict) or ("int" in types and _by_layer(value))
-    if isinstance(value, bool):
-        return "bool" in types
-    return any(isinstance(value, _KINDS[each]) for each in types if each != "None")
-
-
-def _by_layer(value: list[object]) -> bool:
-    """Single families keep a number for each layer."""
-    return bool(value) and all(type(each) is int for each in value)
 
 
 def _bad_heads(section: Mapping[str, Any], model_type: str, names: Names) -> Iterator[str]:

@@ -82,6 +82,11 @@ def _tell_local(given: str, location: Location | None, fault: str, cache: Path, 
         kind = "a file" if os.path.isfile(os.path.expanduser(given)) else "a folder that cannot be used"
         trace.step("local path", where, kind, fault, "error")
         return
+    if location is not None and location.note:
+        kind = "a repository of a cache" if location.source == "cache" else "a file"
+        why = f"{location.note}; runtimes want the folder: {location.folder}"
+        trace.step("local path", where, kind, why, "warning")
+        return
     shadowed, cached = "", False
     if REPOSITORY.fullmatch(given):
         cached = os.path.isdir(cache / cached_name(given))

@@ -18,6 +18,7 @@ from hfbench.models.resolution.model_class import choose_model_class
 from hfbench.models.resolution.quantization import read_quantization
 from hfbench.models.resolution.rope import read_rope
 from hfbench.models.resolution.subject import Subject, read_subject
+from hfbench.models.resolution.tensors import compare_tensors
 from hfbench.models.resolution.tokenizer_backend import choose_tokenizer
 from hfbench.models.resolution.trace import Stage, Step, Trace
 from hfbench.models.resolution.verdicts import Verdict, verdicts
@@ -79,11 +80,12 @@ def trace_subject(subject: Subject, trace: Trace) -> None:
     mistral = choose_format(subject, trace)
     choose_config_class(subject, trace, mistral=mistral)
     validate_fields(subject, trace, mistral=mistral)
-    rope = read_rope(subject, trace)
+    read_rope(subject, trace)
     choose_model_class(subject, trace, mistral=mistral)
     read_quantization(subject, trace)
     read_dtype(subject, trace)
-    read_context(subject, rope, trace)
+    read_context(subject, trace)
     choose_tokenizer(subject, trace)
     choose_weight_files(subject, trace)
+    compare_tensors(subject, trace)
     tell_head(subject, trace)

@@ -13,11 +13,10 @@ from hfbench.models.runtimes import Names, Runtime, rules
 LEGACY_NAMES = ("rotary_emb_base", "rotary_pct", "rotary_emb_fraction")
 
 
-def read_rope(subject: Subject, trace: Trace) -> dict[str, Any] | None:
-    """Tell RoPE before and after; the parameters vLLM ends up with, None without RoPE."""
+def read_rope(subject: Subject, trace: Trace) -> None:
+    """Tell RoPE before and after."""
     names = trace.fates["transformers"].names
     root_type = (subject.config or {}).get("model_type")
-    used: dict[str, Any] | None = None
     told = False
     for prefix, section in subject.sections():
         model_type = _family(section.get("model_type") or (f"{root_type}_text" if prefix else root_type), names)
@@ -26,13 +25,12 @@ def read_rope(subject: Subject, trace: Trace) -> dict[str, Any] | None:
         if defaults is None and not (before.get("rope_scaling") or before.get("rope_parameters")):
             continue
         told = True
-        used = _tell(prefix, section, before, (model_type, defaults), trace) or used
+        _tell(prefix, section, before, (model_type, defaults), trace)
     if not told:
         found = "no key of RoPE in the configuration" if subject.config is not None else "no configuration"
         trace.step(
             "rope", "rope_scaling, rope_parameters, rope_theta", found, "positions are told otherwise", "skipped"
         )
-    return used
 
 
 def _family(model_type: object, names: Names) -> str:
@@ -47,7 +45,7 @@ def _tell(
     before: dict[str, Any],
     family: tuple[str, Mapping[str, Any] | None],
     trace: Trace,
-) -> dict[str, Any] | None:
+) -> None:
     model_type, defaults = family
     first = read_in_transformers(section, model_type, defaults or {})
     second = read_in_vllm(section, first)
@@ -60,7 +58,7 @@ def _tell(
         # What is shown is a likely reading, so nothing is refused for it.
         why = "the family's class has rules of its own" if own else "the class in use is not known"
         trace.step("rope", looked, found, f"{why}; shown is the general rule, a guess", "note", **details)
-        return second.parameters
+        return
     state = _report(first, "transformers", trace)
     state = _worse(state, _report(second, "vllm", trace))
     _tell_megatron(second.parameters, trace)
@@ -73,7 +71,6 @@ def _tell(
     faults = [*first.faults, *second.faults, *first.later_faults, *second.later_faults]
     why = "; ".join(dict.fromkeys([*faults, *notes])) or _same(first, second)
     trace.step("rope", looked, found, why, state, **details)
-    return second.parameters
 
 
 def _tell_megatron(parameters: Mapping[str, Any] | None, trace: Trace) -> None:

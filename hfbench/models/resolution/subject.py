@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hfbench.models.checkpoint import Checkpoint, open_checkpoint
-from hfbench.models.config import CONFIG, MISTRAL_CONFIG, TEXT_PARTS
+from hfbench.models.config import CONFIG, MISTRAL_CONFIG
+from hfbench.models.context import TEXT_PARTS
 from hfbench.models.files import ModelFile, list_files
 from hfbench.models.json_text import JsonError, cut_depth, read_object
 from hfbench.models.reference import Location

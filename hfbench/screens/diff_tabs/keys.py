@@ -17,7 +17,7 @@ from hfbench.screens.model_tabs.base import Detail
 from hfbench.widgets.facts_lines import Fact
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.glyphs import State
-from hfbench.widgets.help import Help
+from hfbench.widgets.help import Help, told_by
 from hfbench.widgets.record_columns import Column
 from hfbench.widgets.record_rows import Record
 from hfbench.widgets.record_table import RecordTable
@@ -49,7 +49,7 @@ class KeysTab(DiffTab):
         """Filter, table, one key in full."""
         yield FilterBar()
         table = RecordTable(COLUMNS, empty="comparing ...")
-        table.help = Help(self.title, f"{self.__doc__}\n{RecordTable.help.text}")
+        table.help = Help(self.title, f"{told_by(self)}\n{RecordTable.help.text}")
         yield table
         yield Detail()
 

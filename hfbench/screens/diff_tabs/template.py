@@ -32,7 +32,7 @@ class TemplateDiffTab(DiffTab):
         text = SpanView()
         text.help = Help(
             "Chat template",
-            "Lines of A begin with -, those of B with +. A template is the same wherever it stands: in the\n"
+            "Lines of A begin with -, those of B with +. A template is the same wherever it stands: in the "
             "tokenizer's configuration or in a file of its own.",
         )
         yield text

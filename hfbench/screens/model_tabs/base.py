@@ -15,7 +15,7 @@ from hfbench.screens.model_view import ModelView
 from hfbench.widgets.facts_lines import Fact
 from hfbench.widgets.facts_table import FactsTable
 from hfbench.widgets.filter_bar import FilterBar
-from hfbench.widgets.help import Help
+from hfbench.widgets.help import Help, told_by
 from hfbench.widgets.notice import Notice
 from hfbench.widgets.painted import suit_scrollbar
 from hfbench.widgets.record_columns import Column
@@ -142,7 +142,7 @@ class RecordTab(DetailTab):
         yield from self.above()
         yield FilterBar()
         table = RecordTable(self.columns, empty="reading ...")
-        table.help = Help(self.title, f"{self.__doc__}\n{RecordTable.help.text}\n`y` copies the row.")
+        table.help = Help(self.title, f"{told_by(self)}\n{RecordTable.help.text}\n`y` copies the row.")
         yield table
         yield Detail()
 

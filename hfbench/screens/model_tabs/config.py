@@ -215,8 +215,10 @@ def _counts(explained: Explained) -> Iterator[str]:
             by_file[each.file] = by_file.get(each.file, 0) + 1
     yield from (f"{file} {counted(count, 'key')}" for file, count in by_file.items())
     if explained.config_class:
-        filled = sum(each.origin == "default" and each.file != GENERATION for each in explained.keys)
-        yield f"{counted(filled, 'default')} of {explained.config_class}, {explained.runtime}"
+        filled = [each.file == GENERATION for each in explained.keys if each.origin == "default"]
+        yield f"{counted(filled.count(False), 'default')} of {explained.config_class}, {explained.runtime}"
+        if any(filled):
+            yield f"{sum(filled)} of GenerationConfig"
     yield from explained.notes
 
 

@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.message import Message
 
-from hfbench.actions.fit_text import model_rows, term_rows, term_title, terms_by_size, verdict, verdict_rows
+from hfbench.actions.fit_text import model_rows, most_rows, term_rows, term_title, terms_by_size, verdict, verdict_rows
 from hfbench.errors import HfbenchError
 from hfbench.paths import expand
 from hfbench.screens.base import BenchScreen
@@ -247,7 +247,7 @@ def cell_facts(result: FitResult) -> list[Fact]:
     facts = [Fact("cell", f"context {result.context:,}{limit}, batch {result.batch:,}")]
     facts.append(Fact("verdict", sentence, STATES[sign]))
     facts += [Fact("warnings" if not number else "", each, "warn") for number, each in enumerate(result.warnings)]
-    facts += [Fact(label, text) for label, text in verdict_rows(result) if label == "at most"]
+    facts += [Fact(label, text) for label, text in most_rows(result)]
     facts += [Fact(label, text) for label, text in term_rows(result)]
     facts += [Fact(label, text) for label, text in verdict_rows(result) if label == "GPU"]
     _, weights, _, (_, types), *cache = model_rows(result)

@@ -223,10 +223,10 @@ def config_facts(config: ModelConfig, glyphs: Glyphs) -> Iterator[Fact]:
 def dimensions(config: ModelConfig, glyphs: Glyphs) -> str:
     """`30 layers · 576 hidden · 9/3 heads of 64`."""
     parts = (
-        f"{config.layers} layers" if config.layers is not None else "",
-        f"{config.hidden} hidden" if config.hidden is not None else "",
+        counted(config.layers, "layer") if config.layers is not None else "",
+        f"{config.hidden:,} hidden" if config.hidden is not None else "",
         heads_text(config) + (f" of {config.head_dim}" if config.heads and config.head_dim else ""),
-        f"{config.experts} experts" if config.experts else "",
+        counted(config.experts, "expert") if config.experts else "",
     )
     return f" {glyphs.dot} ".join(filter(None, parts))
 

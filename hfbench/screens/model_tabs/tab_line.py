@@ -33,34 +33,44 @@ class TabLine(Painted):
         self.repaint()
 
     def lines(self, width: int, height: int) -> list[list[Span]]:
-        """One line; where names do not fit, the front one is always whole."""
-        return [self._shown(width)]
+        """One line; names that do not fit are left out with a sign, never the front one."""
+        return [tab_spans(self.names, self.current, width, self.glyphs.ellipsis)]
 
     def on_click(self, event: Click) -> None:
         """Tell which name lies under the pointer."""
-        end = 0
-        for name, (text, _) in zip(self._visible(self.size.width), self._shown(self.size.width), strict=False):
+        ellipsis, end = self.glyphs.ellipsis, 0
+        for text, _ in tab_spans(self.names, self.current, self.size.width, ellipsis):
             end += width_of(text)
             if event.x < end:
-                self.post_message(self.Chosen(name))
+                if text != ellipsis:
+                    self.post_message(self.Chosen(text[1:-1]))
                 return
 
-    def _shown(self, width: int) -> list[Span]:
-        return [
-            (f"[{name}]", "title") if name == self.current else (f" {name} ", "muted") for name in self._visible(width)
-        ]
 
-    def _visible(self, width: int) -> list[str]:
-        """As many names as fit, in order, the current among them."""
-        first = 0
-        while first < self.names.index(self.current) and _need(self.names[first : self._at + 1]) > width:
-            first += 1
-        return list(self.names[first:])
+def tab_spans(names: Sequence[str], current: str, width: int, ellipsis: str) -> list[Span]:
+    """As many names as fit whole, in order, the current among them; an ellipsis stands where names are left out."""
+    sign = width_of(ellipsis)
+    shown = _fitting(names, names.index(current), width, sign)
+    kept = [names[place] for place in shown]
+    spans: list[Span] = [(f"[{name}]", "title") if name == current else (f" {name} ", "muted") for name in kept]
+    left = width - sum(width_of(text) for text, _ in spans)
+    before, after = shown.start > 0 and left >= sign, shown.stop < len(names)
+    return [
+        *([(ellipsis, "muted")] if before else []),
+        *spans,
+        *([(ellipsis, "muted")] if after and left >= sign * (1 + before) else []),
+    ]
 
-    @property
-    def _at(self) -> int:
-        return self.names.index(self.current)
 
-
-def _need(names: Sequence[str]) -> int:
-    return sum(width_of(name) + 2 for name in names)
+def _fitting(names: Sequence[str], at: int, width: int, sign: int) -> range:
+    """The places of the names that fit beside the signs, as many before the current one as there is room for."""
+    for first in range(at + 1):
+        stop, used = first, sign if first else 0
+        while stop < len(names):
+            used += width_of(names[stop]) + 2
+            if used + (sign if stop + 1 < len(names) else 0) > width:
+                break
+            stop += 1
+        if stop > at:
+            return range(first, stop)
+    return range(at, at + 1)

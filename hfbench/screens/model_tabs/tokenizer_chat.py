@@ -67,9 +67,9 @@ class ChatPane(ModelTab):
 
     help = Help(
         "Chat",
-        "Above the messages, below what the template makes of them; special tokens stand out, each end of a line is\n"
+        "Above the messages, below what the template makes of them; special tokens stand out, each end of a line is "
         "marked. `enter` edits a message, `space` changes its role, `n` adds one; a message without text is left out.\n"
-        "`m` goes from the sample to your own messages and back, `g` adds what makes the model answer or does not,\n"
+        "`m` goes from the sample to your own messages and back, `g` adds what makes the model answer or does not, "
         "`x` offers a sample tool or does not, `p` takes the next template. `tab` goes to the text, to scroll it.",
     )
 
@@ -271,10 +271,11 @@ class ChatPane(ModelTab):
         if template is not None:
             more = f" of {len(self._names)}" if len(self._names) > 1 else ""
             yield Fact("template", f"{template.name}{more}, from {template.source}")
+        ignored = self.answer is not None and self.answer.question == question and self.answer.tools_used is False
         told = (
             "your own messages" if self._owns else "sample messages",
             "generation prompt" if question.prompt else "no generation prompt",
-            "a sample tool" if question.tools else "no tools",
+            f"a sample tool{' (ignored)' if ignored else ''}" if question.tools else "no tools",
         )
         yield Fact("with", f" {glyphs.dot} ".join(told))
 

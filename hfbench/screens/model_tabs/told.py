@@ -32,7 +32,7 @@ def finding_facts(finding: Finding, rule: RuleResult | None) -> Iterator[Fact]:
     yield Fact("the rule", rule.summary)
     yield Fact("why", rule.why)
     yield Fact("remedy", rule.remedy)
-    yield Fact("", f"{rule.severity} as a rule; judges {rule.judges}; since hfbench {rule.since}", "muted")
+    yield Fact("", f"{rule.severity} as a rule; judges {rule.judges}", "muted")
 
 
 def others_facts(findings: Sequence[Finding]) -> Iterator[Fact]:

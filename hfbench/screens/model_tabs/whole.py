@@ -11,7 +11,7 @@ from textual.widgets import Static
 from hfbench.screens.model_tabs.base import Detail, Reading, RecordTab, shortened
 from hfbench.widgets.facts_lines import Fact
 from hfbench.widgets.filter_bar import FilterBar
-from hfbench.widgets.help import Help
+from hfbench.widgets.help import Help, told_by
 from hfbench.widgets.notice import Notice
 from hfbench.widgets.record_table import RecordTable
 
@@ -67,7 +67,7 @@ class WholeTab(RecordTab):
         yield from self.above()
         yield FilterBar()
         table = RecordTable(self.columns, empty="reading ...")
-        table.help = Help(self.title, f"{self.__doc__}\n{RecordTable.help.text}\n`y` copies the row.")
+        table.help = Help(self.title, f"{told_by(self)}\n{RecordTable.help.text}\n`y` copies the row.")
         yield table
         yield Static(id="hint", markup=False)
         yield from self.below()
