@@ -39,8 +39,9 @@ def figure(value: float, unit: str) -> str:
 
 
 def latest() -> list[dict[str, Any]]:
-    """The newest record of each claim, by name."""
-    return [json.loads(path.read_text())[-1] for path in sorted(RESULTS.glob("*.json"))]
+    """The newest record of each claim, by name; what gpu.py writes of a whole card is no record of one claim."""
+    read = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))]
+    return [records[-1] for records in read if isinstance(records, list)]
 
 
 def main() -> None:

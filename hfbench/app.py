@@ -193,7 +193,7 @@ class Workbench(TypeAhead):
 
     @on(GpusSampled)
     def _gpus(self, message: GpusSampled) -> None:
-        self._see(replace(self.machine, gpus=message.snapshot))
+        self._see(self.machine.with_sample(message.snapshot))
 
     @on(JobsListed)
     def _jobs(self, message: JobsListed) -> None:

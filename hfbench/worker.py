@@ -100,7 +100,8 @@ def perform(job: JobDirectory, emit: EventWriter, clock: Clock) -> int:
             emit(Running(device=device))
             clock.start()
             began = time.monotonic()
-            result = request.perform(run)
+            with _memory_watched(run, spec, request, device):
+                result = request.perform(run)
             seconds = time.monotonic() - began
         job.write("result.json", {"action": spec.name, "seconds": seconds, "result": result_data(result)})
         emit(Finished(seconds=seconds))
@@ -140,6 +141,20 @@ def _device(job: JobDirectory, spec: Spec, request: Action, emit: EventWriter) -
         return
     with hold(leases_root(), device, job.id, lambda who: emit(Queued(device=device, waits_for=who))):
         yield device
+
+
+@contextmanager
+def _memory_watched(run: Run, spec: Spec, request: Action, device: str) -> Iterator[None]:
+    """Where the action has a GPU: allocator metrics while it runs, and the cause when device memory runs out."""
+    if spec.lease is None or device == "cpu":
+        yield
+        return
+    from hfbench.gpu.devices import parse_device
+    from hfbench.gpu.explain.witness import watching_memory
+
+    index = parse_device(str(getattr(request, spec.lease)))
+    with watching_memory(run, index or 0, device):
+        yield
 
 
 def _with_place(error: Exception, job: JobDirectory) -> HfbenchError:

@@ -25,6 +25,8 @@ LIGHT = [
     "hfbench.commands.docs",
     "hfbench.gpu.kernels.interpret",
     "hfbench.gpu.kernels.static",
+    "hfbench.gpu.kernels.timing_run",
+    "hfbench.gpu.kernels.tune",
     "hfbench.gpu.telemetry",
     "hfbench.jobs.history",
     "hfbench.jobs.launch",

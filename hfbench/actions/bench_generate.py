@@ -37,7 +37,12 @@ class Generate:
     prompt_text: str = param("Prompt to use instead of a random one", default="")
     prompt_file: Path | None = param("UTF-8 file with the prompt", default=None, kind="path")
     new_tokens: int = param("Tokens to generate in each iteration", default=64, ge=2, unit="token")
-    mode: Literal["eager"] = param("How the model is executed", default="eager")
+    mode: Literal["eager", "static-cache", "compile", "cudagraph"] = param(
+        "How decode steps are executed; all but eager are verified against it first", default="eager"
+    )
+    compile_mode: Literal["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"] = param(
+        "Mode of torch.compile, for mode compile", default="default"
+    )
     attention: Literal["sdpa", "eager"] = param("Attention implementation", default="sdpa")
     threads: int = param("CPU threads of torch; 0 takes every CPU of the process", default=0, ge=0, le=4096)
     seed: int = param("Seed of the random prompt", default=0, ge=0)

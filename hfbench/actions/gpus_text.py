@@ -18,11 +18,12 @@ from hfbench.units import GIB, show_bytes
 BAR = 10
 MOST_PROCESSES = 8
 """Shown of one card."""
-PLAIN, MUTED, WARN, ERROR = "", "2", "33", "31"
-"""Parameters of the SGR escape sequence."""
+PLAIN, MUTED, WARN, ERROR = "", "muted", "warn", "error"
+SGR = {MUTED: "2", WARN: "33", ERROR: "31"}
+"""Parameters of the escape sequence that paints a state."""
 
 Line = tuple[str, str]
-"""Text, and how it is painted."""
+"""Text, and its state."""
 
 
 def plain_lines(snapshot: GpuSnapshot) -> list[str]:
@@ -179,7 +180,7 @@ def _foot(snapshot: GpuSnapshot) -> str:
 
 
 def _painted(text: str, style: str, color: bool) -> str:
-    return f"\x1b[{style}m{text}\x1b[0m" if style and color else text
+    return f"\x1b[{SGR[style]}m{text}\x1b[0m" if style and color else text
 
 
 def _bar(share: float | None, ascii: bool) -> str:

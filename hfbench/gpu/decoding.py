@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 from hfbench.errors import HfbenchError
 from hfbench.gpu.generate_model import accepts
@@ -42,6 +42,13 @@ class Iteration:
         return (self.e2e - self.ttft) / (len(self.marks) - 2)
 
 
+class Generates(Protocol):
+    """Whatever can be timed: one generation after another, by whichever way of executing the model."""
+
+    def generate(self, prompt: Any, new_tokens: int) -> Iteration:
+        """Prefill `prompt` (batch x length) and take the likeliest token `new_tokens` times, past any end token."""
+
+
 class Decoder:
     """A model and the names its forward gives to the cache and to the logits wanted."""
 
@@ -57,18 +64,18 @@ class Decoder:
 
         with torch.inference_mode():
             marks = [self.now()]
-            logits, cache = self._forward(prompt, None)
+            logits, cache = self.forward(prompt, None)
             tokens = [logits.argmax(-1, keepdim=True)]
             marks.append(self.now())
             for _ in range(new_tokens - 1):
-                logits, cache = self._forward(tokens[-1], cache)
+                logits, cache = self.forward(tokens[-1], cache)
                 tokens.append(logits.argmax(-1, keepdim=True))
                 marks.append(self.now())
             finite = bool(torch.isfinite(logits).all())
             output_ids: list[list[int]] = torch.cat(tokens, dim=1).tolist()
         return Iteration(marks=tuple(marks), output_ids=output_ids, finite=finite)
 
-    def _forward(self, ids: Any, cache: Any) -> tuple[Any, Any]:
+    def forward(self, ids: Any, cache: Any) -> tuple[Any, Any]:
         """Logits of the last position (batch x vocabulary) and the cache that now holds `ids` as well."""
         told = {} if cache is None else {self._cache_name: cache}
         output = self.model(input_ids=ids, use_cache=True, **told, **self._last_only)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hfbench.errors import UsageError
+from hfbench.gpu.ceilings import measure_ceilings
 from hfbench.gpu.decoding import Decoder, Iteration
 from hfbench.gpu.devices import Gpu, find_device
 from hfbench.gpu.generate_model import (
@@ -19,14 +19,17 @@ from hfbench.gpu.generate_model import (
     import_libraries,
     load_model,
     load_tokenizer,
+    pin_threads,
     read_config,
     refuse_broken,
     stay_offline,
     translated,
 )
+from hfbench.gpu.generate_modes import Prepared, prepare, refuse_mode
 from hfbench.gpu.generate_result import GenerateResult, Metrics, WarmUp
 from hfbench.gpu.memory import forget_peak, peak_memory
 from hfbench.gpu.prompts import ordinary_vocabulary, random_prompts, read_prompt, text_prompts
+from hfbench.gpu.roofline import Roofline, roofline, step_work
 from hfbench.gpu.telemetry.attach import WhileRunning
 from hfbench.gpu.telemetry.use import GpuUse
 from hfbench.gpu.timing import formulas
@@ -35,7 +38,7 @@ from hfbench.gpu.timing.samples import Samples
 from hfbench.gpu.timing.stopping import MedianInterval, Stop
 from hfbench.gpu.timing.verdicts import Verdict, judge
 from hfbench.models.problem import counted
-from hfbench.models.reference import resolve
+from hfbench.models.reference import Location, resolve
 
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
@@ -65,6 +68,8 @@ class Request(Protocol):
     @property
     def mode(self) -> str: ...
     @property
+    def compile_mode(self) -> str: ...
+    @property
     def seed(self) -> int: ...
     @property
     def threads(self) -> int: ...
@@ -88,12 +93,13 @@ def measure(request: Request, run: Run) -> GenerateResult:
         raise UsageError("new_tokens must be at least 2: one token has no time per further token")
     text = read_prompt(request.prompt_text, request.prompt_file)
     gpu = find_device(request.device)
+    refuse_mode(request.mode, on_gpu=gpu is not None)
     location = resolve(request.model)
     folder = location.folder
     refuse_broken(location, with_text=bool(text))
     stay_offline()
     import_libraries(run)
-    threads = _pin_threads(request.threads)
+    threads = pin_threads(request.threads)
     config = read_config(folder)
     words = load_tokenizer(folder)
     length = request.prompt if not text else 1  # a random prompt is checked before it is drawn
@@ -106,10 +112,11 @@ def measure(request: Request, run: Run) -> GenerateResult:
     run.progress("load", 1, 1)
     run.log(f"loaded {request.model} as {loaded.dtype} on {loaded.device} in {loaded.seconds:.2f} s")
     measurement = _Measurement(request, run, loaded, words, prompts)
+    measurement.prepare()
     measurement.warm_up()
     with WhileRunning(run, gpu.lease if gpu else "cpu") as watched:
         measurement.run_to_the_stop()
-    return _result(measurement, folder=folder, gpu=gpu, threads=threads, use=watched.use)
+    return _result(measurement, location=location, gpu=gpu, threads=threads, use=watched.use)
 
 
 @dataclass
@@ -133,13 +140,33 @@ class _Measurement:
         self.rule = MedianInterval(width=self.request.ci, budget=self.request.budget, most=self.request.max_iterations)
         self.ttft = Samples("ttft", formulas.TTFT)
         self.tpot = Samples("tpot", formulas.TPOT)
-        self.decoder = Decoder(self.loaded.model, self.loaded.device)
+        self.prepared = Prepared(Decoder(self.loaded.model, self.loaded.device))
         self.prompt = torch.tensor(self.prompts, dtype=torch.long, device=self.loaded.device)
 
     @property
     def watched(self) -> tuple[Samples, Samples]:
         """The metrics whose intervals end the measurement."""
         return self.ttft, self.tpot
+
+    def prepare(self) -> None:
+        """Build the decoder of the mode, and compare it with eager; HfbenchError when it is not the same."""
+        if self.request.mode == "eager":
+            return
+        phase = "compile" if self.request.mode == "compile" else "verify"
+        self.run.progress(phase, 0, 1)
+        with translated(self.request.model, f"mode {self.request.mode} failed", "use mode eager"):
+            self.prepared = prepare(
+                self.request.mode,
+                self.loaded.model,
+                self.loaded.device,
+                dtype=self.loaded.dtype,
+                prompt=self.prompt,
+                new_tokens=self.request.new_tokens,
+                compile_mode=self.request.compile_mode,
+            )
+        self.run.progress(phase, 1, 1)
+        if self.prepared.verified:
+            self.run.log(f"verified against {self.prepared.verified.sentence}")
 
     def warm_up(self) -> None:
         """Run the iterations that do not count, within the budget."""
@@ -185,7 +212,7 @@ class _Measurement:
     def _once(self) -> Iteration:
         remedy = "lower batch, prompt or new_tokens, or try another dtype"
         with translated(self.request.model, "the model failed while generating", remedy):
-            return self.decoder.generate(self.prompt, self.request.new_tokens)
+            return self.prepared.decoder.generate(self.prompt, self.request.new_tokens)
 
     def _keep(self, iteration: Iteration) -> None:
         self.iterations.append(iteration)
@@ -193,14 +220,6 @@ class _Measurement:
         self.tpot.add(iteration.tpot)
         for name in ("ttft", "tpot", "e2e"):
             self.run.metric(name, getattr(iteration, name), "s")
-
-
-def _pin_threads(asked: int) -> int:
-    """Set torch's threads for the whole run: as asked, or one for each CPU this process may use."""
-    import torch
-
-    torch.set_num_threads(asked or len(os.sched_getaffinity(0)))
-    return int(torch.get_num_threads())
 
 
 def _refuse_overlong(config: Any, prompt: int, new_tokens: int, folder: Path) -> None:
@@ -223,12 +242,14 @@ def _prompts(request: Request, config: Any, words: Words, text: str) -> list[lis
     )
 
 
-def _result(taken: _Measurement, *, folder: Path, gpu: Gpu | None, threads: int, use: GpuUse | None) -> GenerateResult:
+def _result(
+    taken: _Measurement, *, location: Location, gpu: Gpu | None, threads: int, use: GpuUse | None
+) -> GenerateResult:
     request, loaded, outputs = taken.request, taken.loaded, taken.iterations[-1].output_ids
-    company = taken.watch.company()
+    company, peak = taken.watch.company(), peak_memory(loaded.device)  # before the ceilings take memory and time
     return GenerateResult(
         model=request.model,
-        folder=str(folder),
+        folder=str(location.folder),
         device=str(loaded.device),
         device_name=gpu.name if gpu else platform.machine(),
         dtype=loaded.dtype,
@@ -247,13 +268,30 @@ def _result(taken: _Measurement, *, folder: Path, gpu: Gpu | None, threads: int,
         ci=request.ci,
         budget=request.budget,
         metrics=_metrics(taken),
-        verdicts=_verdicts(taken, company),
+        verdicts=_verdicts(taken, company, use),
         machine=company,
-        peak_memory=peak_memory(loaded.device),
+        peak_memory=peak,
         output_ids=outputs,
         output_text=words.decode(outputs[0]) if (words := taken.words.tokenizer) is not None else "",
         notes=_notes(taken),
         gpu=use,
+        verified=taken.prepared.verified,
+        compiled=taken.prepared.compiled,
+        roofline=_roofline(taken, location, gpu),
+    )
+
+
+def _roofline(taken: _Measurement, location: Location, gpu: Gpu | None) -> Roofline:
+    """The median step against the ceilings, which are measured now; context is the mean over the decode steps."""
+    request, loaded = taken.request, taken.loaded
+    taken.run.log("measuring what the device copies and multiplies at best")
+    context = len(taken.prompts[0]) + request.new_tokens / 2
+    return roofline(
+        step_work(loaded.model, location, dtype=loaded.dtype, batch=request.batch, context=context),
+        tpot=taken.tpot.summary().p50,
+        context=context,
+        ceilings=measure_ceilings(loaded.device, loaded.dtype),
+        card=gpu.name if gpu else None,
     )
 
 
@@ -273,7 +311,7 @@ def _metrics(taken: _Measurement) -> Metrics:
     )
 
 
-def _verdicts(taken: _Measurement, company: Any) -> list[Verdict]:
+def _verdicts(taken: _Measurement, company: Any, use: GpuUse | None) -> list[Verdict]:
     return judge(
         taken.watched,
         rule=taken.rule,
@@ -281,6 +319,7 @@ def _verdicts(taken: _Measurement, company: Any) -> list[Verdict]:
         company=company,
         varies=taken.varies(),
         overflow=taken.overflow(),
+        throttle=use.throttle if use else None,
     )
 
 

@@ -145,6 +145,14 @@ def load_model(folder: Path, *, gpu: Gpu | None, dtype: str, attention: str) -> 
     )
 
 
+def pin_threads(asked: int) -> int:
+    """Set torch's threads for the whole run: as asked, or one for each CPU this process may use."""
+    import torch
+
+    torch.set_num_threads(asked or len(os.sched_getaffinity(0)))
+    return int(torch.get_num_threads())
+
+
 def accepts(model: Any, name: str) -> bool:
     """Whether the model's forward takes an argument of that name."""
     return name in inspect.signature(model.forward).parameters

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hfbench.gpu.memory import PeakMemory
+from hfbench.gpu.reading import Unavailable, Value
+from hfbench.gpu.roofline import Roofline
 from hfbench.gpu.telemetry.use import GpuUse
 from hfbench.gpu.timing.machine import Company
 from hfbench.gpu.timing.samples import Summary
@@ -41,6 +43,54 @@ class WarmUp:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Verified:
+    """What a mode was compared with before it was timed. Errors are shares of the largest logit of the reference."""
+
+    against: str
+    steps: int
+    largest_error: Value
+    allowed: float
+    same_tokens: int
+    """Likeliest tokens that were the same; a tie may fall either way."""
+    of_tokens: int
+    graph: str = ""
+    """What else a captured graph passed."""
+
+    @property
+    def sentence(self) -> str:
+        """By what, and how near."""
+        far = self.largest_error
+        near = far.reason if isinstance(far, Unavailable) else f"off by {far:.1e} at most, allowed {self.allowed:.1e}"
+        told = f"{self.against}, {counted(self.steps, 'step')}: {near}; {self.same_tokens} of {self.of_tokens} tokens"
+        return f"{told}; {self.graph}" if self.graph else told
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """The compilation of the decode step by torch.compile, first call included. `seconds` is what all of it took.
+
+    Cold is without compiled code on disk, warm from torch's cache: what a second process would wait for, imports apart.
+    """
+
+    mode: str
+    cold_seconds: Value
+    warm_seconds: Value
+    graphs: int
+    graph_breaks: int
+    seconds: float
+
+    @property
+    def sentence(self) -> str:
+        """Mode and times."""
+        times = [
+            f"{name} {each.reason if isinstance(each, Unavailable) else show_seconds(each)}"
+            for name, each in (("cold", self.cold_seconds), ("warm", self.warm_seconds))
+        ]
+        parts = f"{counted(self.graphs, 'graph')}, {counted(self.graph_breaks, 'break')}"
+        return f"mode {self.mode}: {', '.join(times)}; {parts}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class GenerateResult:
     """One measurement of prefill and decode. Times are seconds; `output_ids` has one list for each sequence."""
 
@@ -72,6 +122,11 @@ class GenerateResult:
     notes: list[str]
     gpu: GpuUse | None = None
     """What the card did while it was measured; None on the CPU."""
+    verified: Verified | None = None
+    """What the mode was compared with before it was timed; None for eager, which is the reference."""
+    compiled: Compiled | None = None
+    roofline: Roofline | None = None
+    """How near decoding came to what the device can do; None in results that are older than this field."""
 
     @property
     def headline(self) -> str:
@@ -88,6 +143,9 @@ class GenerateResult:
             *self._verdicts(),
             *self._memory(),
             *(_wrapped("gpu", self.gpu.sentence) if self.gpu else []),
+            *(_wrapped("checked", self.verified.sentence) if self.verified else []),
+            *(_wrapped("compiled", self.compiled.sentence) if self.compiled else []),
+            *(_wrapped("roofline", self.roofline.sentence) if self.roofline else []),
             *(line for note in self.notes for line in _wrapped("note", note)),
             cut_end(f"output   {printable(self.output_text)}"),
         ]

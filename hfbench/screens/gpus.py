@@ -1,61 +1,60 @@
-"""The GPUs screen: what each card does, or the reason there is none."""
+"""The GPUs screen: what each card does and all that is known of one, or the reason there is none."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.events import Resize
 
-from hfbench.gpu.reading import Unavailable, Value
-from hfbench.gpu.telemetry import DeviceReading, GpuSnapshot
+from hfbench.gpu.reading import Unavailable
+from hfbench.gpu.telemetry import GpuSnapshot
 from hfbench.screens.base import BenchScreen
 from hfbench.text import printable
-from hfbench.units import show_bytes
-from hfbench.widgets.facts_lines import Fact
-from hfbench.widgets.facts_table import FactsTable
+from hfbench.widgets.facts_lines import Fact, facts_lines
+from hfbench.widgets.glyphs import glyphs_of
+from hfbench.widgets.gpu_facts import card_facts
+from hfbench.widgets.gpu_grid import GpuGrid
 from hfbench.widgets.help import Help
 from hfbench.widgets.notice import Notice
-from hfbench.widgets.record_columns import Column
-from hfbench.widgets.record_rows import Record
-from hfbench.widgets.record_table import RecordTable
+from hfbench.widgets.span_view import SpanView
 
-COLUMNS = (
-    Column("index", "GPU", align="right"),
-    Column("name", "Name", flexible=True, min=14, max=30),
-    Column("used", "Used", align="right"),
-    Column("total", "Total", align="right"),
-    Column("util", "Util", align="right"),
-    Column("temperature", "Temp", align="right"),
-    Column("power", "Power", align="right"),
-    Column("limit", "Limit", align="right", priority=1),
-    Column("sm", "SM clock", align="right", priority=2),
-)
+FRAME = 3
+"""Lines of title, strip and keys."""
+
+LEAST_GRID, LEAST_DETAIL = 3, 7
+"""Lines kept for the cards, and for what is told of one of them."""
 
 
 class GpusScreen(BenchScreen):
-    """Name, memory, utilisation, temperature and power of each card."""
+    """Cards as tiles or rows, and the one under the cursor in full."""
 
     help = Help(
         "GPUs",
-        "Read once a second through NVML. `n/a` stands where the driver does not answer; the line below says why.",
+        "Read once a second through NVML; values that change slowly every five. A value the driver does not give is\n"
+        "`n/a`, one it gave some time ago is told with its age. A driver that hangs holds nothing up.",
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy_uuid", "copy UUID", id="gpus.copy")]
+
+    DEFAULT_CSS = "GpusScreen SpanView { margin-top: 1; }"
 
     def trail(self) -> tuple[str, ...]:
         """The panel itself."""
         return ("GPUs",)
 
     def body(self) -> ComposeResult:
-        """The cards, and what the driver says of itself."""
+        """Why there is none, the cards, and one of them."""
         yield Notice()
-        yield RecordTable(COLUMNS, empty=" ")
-        yield FactsTable(id="driver")
+        yield GpuGrid()
+        yield SpanView()
 
     def on_mount(self) -> None:
         """Show what is known already."""
-        self.set_focus(self.query_one(RecordTable))
+        self.query_one(SpanView).can_focus = False  # the keys stay with the cards
+        self.set_focus(self.query_one(GpuGrid))
         if self.bench.machine.gpus is not None:
             self.show_snapshot(self.bench.machine.gpus)
         else:
@@ -67,67 +66,65 @@ class GpusScreen(BenchScreen):
         if self.bench.machine.gpus is not None:
             self.show_snapshot(self.bench.machine.gpus)
 
+    def on_resize(self, event: Resize) -> None:
+        """Fold anew."""
+        super().on_resize(event)
+        if self.is_mounted and self.bench.machine.gpus is not None:
+            self.call_after_refresh(self.machine_changed)
+
     def show_snapshot(self, snapshot: GpuSnapshot) -> None:
         """Repaint from a sample."""
-        notice, table = self.query_one(Notice), self.query_one(RecordTable)
+        notice, grid = self.query_one(Notice), self.query_one(GpuGrid)
         if snapshot.reason:
-            notice.show(
-                f"no GPU: {snapshot.reason}",
-                remedy="jobs run on the CPU; this page looks again every second",
-                state="warn",
-            )
+            remedy = "jobs run on the CPU; this page looks again every second"
+            notice.show(f"no GPU: {snapshot.reason}", remedy=remedy, state="warn")
+        elif snapshot.demo:
+            notice.show("these cards are made up", remedy="unset HFBENCH_DEMO_GPUS to see what is here", state="warn")
         else:
             notice.clear()
-        table.display = bool(snapshot.devices)
-        table.show([record_of(device) for device in snapshot.devices])
-        facts = [Fact("driver", _text(snapshot.driver)), Fact("CUDA", _text(snapshot.cuda))]
-        facts += [Fact(f"GPU {d.index}", why, "warn") for d in snapshot.devices for why in reasons(d)]
-        self.query_one(FactsTable).show(facts if snapshot.devices else [])
+        grid.display = bool(snapshot.devices)
+        room = self.app.size.height - FRAME - LEAST_DETAIL - (notice.size.height if notice.display else 0)
+        grid.show(snapshot.devices, self.bench.machine.loads, max(room, LEAST_GRID))
+        self._show_card(snapshot)
+
+    @on(GpuGrid.Moved)
+    def _moved(self) -> None:
+        if self.bench.machine.gpus is not None:
+            self._show_card(self.bench.machine.gpus)
+            self.query_one(SpanView).action_scroll_ends(-1)
+
+    @on(GpuGrid.Scrolled)
+    def _scrolled(self, message: GpuGrid.Scrolled) -> None:
+        self.query_one(SpanView).action_scroll_pages(message.pages)
+
+    @on(GpuGrid.Chosen)
+    def _chosen(self, message: GpuGrid.Chosen) -> None:
+        processes = message.device.processes
+        jobs = [each.job for each in processes if each.job] if not isinstance(processes, Unavailable) else []
+        if jobs:
+            self.bench.open_job(jobs[0])
+        else:
+            self.notify("no job of hfbench works on this GPU", markup=False)
 
     async def action_copy_uuid(self) -> None:
         """The UUID of the card under the cursor."""
-        snapshot, key = self.bench.machine.gpus, self.query_one(RecordTable).current
-        for device in snapshot.devices if snapshot else ():
-            if str(device.index) == key:
-                await self.copy(_text(device.uuid))
+        device = self.query_one(GpuGrid).current
+        if device is not None:
+            await self.copy(_text(device.uuid))
 
-
-def record_of(device: DeviceReading) -> Record:
-    """A card as a row."""
-    return Record(
-        key=str(device.index),
-        cells={
-            "index": str(device.index),
-            "name": device.reason or _text(device.name).removeprefix("NVIDIA "),
-            "used": _number(device.memory.used, "B"),
-            "total": _number(device.memory.total, "B"),
-            "util": _number(device.utilization.gpu, "%"),
-            "temperature": _number(device.temperature, "C"),
-            "power": _number(device.power, "W"),
-            "limit": _number(device.power_limit, "W"),
-            "sm": _number(device.clock_sm, "MHz"),
-        },
-        states={"name": "error"} if device.reason else {},
-    )
-
-
-def reasons(device: DeviceReading) -> list[str]:
-    """Why values of a card are unknown, each reason once."""
-    if device.reason:
-        return [device.reason]
-    values = {
-        "memory": device.memory.used,
-        "utilisation": device.utilization.gpu,
-        "temperature": device.temperature,
-        "power": device.power,
-    }
-    return [f"{name}: {value.reason}" for name, value in values.items() if isinstance(value, Unavailable)]
-
-
-def _number(value: Value, unit: str) -> str:
-    if isinstance(value, Unavailable):
-        return "n/a"
-    return show_bytes(value) if unit == "B" else f"{value:.0f} {unit}"
+    def _show_card(self, snapshot: GpuSnapshot) -> None:
+        grid, glyphs = self.query_one(GpuGrid), glyphs_of(self.app)
+        device = grid.current
+        facts: list[Fact] = []
+        if device is not None:
+            load = () if grid.shows_loads else self.bench.machine.loads.get(device.index, ())
+            facts = [
+                *card_facts(device, load, glyphs),
+                Fact("driver", f"{_text(snapshot.driver)}, CUDA {_text(snapshot.cuda)}"),
+            ]
+            name = _text(device.name) if not device.reason else ""
+            facts.insert(0, Fact(f"GPU {device.index}", name))
+        self.query_one(SpanView).show(lambda width: facts_lines(facts, width, glyphs))
 
 
 def _text(value: str | Unavailable) -> str:

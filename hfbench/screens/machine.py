@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from hfbench.jobs.history import JobRow
 
 
+KEPT = 120
+"""Samples of the load that are kept: two minutes."""
+
+
 @dataclass(frozen=True)
 class MachineState:
     """Host, GPUs and jobs as the frame shows them."""
@@ -31,7 +36,22 @@ class MachineState:
     jobs_trouble: str = ""
     """Why the jobs cannot be listed."""
     recording: bool = False
-    stale: str = ""
+    loads: Mapping[int, tuple[float | None, ...]] = field(default_factory=dict)
+    """The last utilisations of each card, in per cent, oldest first."""
+
+    def with_sample(self, gpus: GpuSnapshot) -> MachineState:
+        """The next picture: this sample in front of those before."""
+        loads = {
+            each.index: (*self.loads.get(each.index, ())[1 - KEPT :], known(each.utilization.gpu))
+            for each in gpus.devices
+        }
+        return replace(self, gpus=gpus, loads=loads)
+
+    @property
+    def stale(self) -> str:
+        """How old the oldest value is that the driver did not give again, or what it does not answer at all."""
+        age = max((each.age for each in self.gpus.devices), default=0.0) if self.gpus else 0.0
+        return f"values {age:.0f} s old" if age >= 1 else ""
 
     @property
     def complete(self) -> bool:

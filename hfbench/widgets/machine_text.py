@@ -69,9 +69,7 @@ def _best(state: StripState, width: int, glyphs: Glyphs) -> list[Span] | None:
         for bar in BARS if detail > LEAST else (3, 0):
             line = []
             for gpu in state.gpus:
-                line += ([(SEPARATOR if detail > LEAST else " ", "muted")] if line else []) + _card(
-                    gpu, bar, detail, glyphs
-                )
+                line += ([(SEPARATOR if detail > LEAST else " ", "")] if line else []) + _card(gpu, bar, detail, glyphs)
             if spans_width(line) <= width:
                 return line
     return None
@@ -83,7 +81,8 @@ def _no_gpu(state: StripState, glyphs: Glyphs) -> str:
 
 
 def _card(gpu: GpuLoad, bar: int, detail: int, glyphs: Glyphs) -> list[Span]:
-    spans: list[Span] = [(str(gpu.index), "title")]
+    full = detail == FULL  # many cards in few styles: each change of style takes more bytes than what it paints
+    spans: list[Span] = [(str(gpu.index), "title" if full else "")]
     if detail == FULL and gpu.name:
         spans.append((f" {printable(gpu.name)}", ""))
     if gpu.reason:
@@ -91,12 +90,12 @@ def _card(gpu: GpuLoad, bar: int, detail: int, glyphs: Glyphs) -> list[Span]:
     if gpu.used is not None and gpu.total:
         share = gpu.used / gpu.total
         if bar:
-            spans.append((f" {glyphs.bar(share, bar)}", "warn" if share > 0.95 else "accent"))
+            spans.append((f" {glyphs.bar(share, bar)}", "warn" if share > 0.95 else "accent" if full else ""))
         if detail > LEAST:
             spans.append((f" {gpu.used / GIB:.0f}/{gpu.total / GIB:.0f}G", ""))
     idle = gpu.utilisation == 0
     if gpu.utilisation is not None:
-        spans.append((" idle" if idle else f" {gpu.utilisation:.0f}%", "muted" if idle else ""))
+        spans.append((" idle" if idle else f" {gpu.utilisation:.0f}%", "muted" if idle and full else ""))
     if detail == FULL and gpu.temperature is not None:
         spans.append((f" {gpu.temperature:.0f}C", ""))
     if detail == FULL and gpu.power is not None:

@@ -1,4 +1,4 @@
-"""The base of widgets that paint a few lines of spans, and repaint only lines that changed."""
+"""The base of widgets that paint a few lines of spans, and repaint only what changed."""
 
 from __future__ import annotations
 
@@ -57,6 +57,36 @@ def strip_of(widget: Widget, spans: Sequence[Span], width: int, *, over: str = "
     return strip.adjust_cell_length(width, style_of(widget, ""))
 
 
+def changed_regions(before: Sequence[Sequence[Span]], now: Sequence[Sequence[Span]], width: int) -> list[Region]:
+    """What to paint anew: of each line that differs, all up to its last change.
+
+    Textual writes a line of a widget from its left edge whatever region was asked for, and once for each region.
+    """
+    regions = []
+    for y in range(max(len(before), len(now))):
+        old, new = (lines[y] if y < len(lines) else () for lines in (before, now))
+        if old != new:
+            regions.append(Region(0, y, _last_change(_cells(old, width), _cells(new, width), width), 1))
+    return regions
+
+
+def _cells(spans: Sequence[Span], width: int) -> list[tuple[str, str]] | None:
+    """A line cell by cell; None where a sign takes more or less than one."""
+    cells: list[tuple[str, str]] = []
+    for text, style in spans:
+        if spans_width([(text, style)]) != len(text):
+            return None
+        cells += [(sign, style) for sign in text]
+    return [*cells, *[(" ", "")] * (width - len(cells))][:width]
+
+
+def _last_change(before: list[tuple[str, str]] | None, now: list[tuple[str, str]] | None, width: int) -> int:
+    """The cell behind the last one that differs."""
+    if before is None or now is None:
+        return width
+    return next((x + 1 for x in range(width - 1, -1, -1) if before[x] != now[x]), 1)
+
+
 class PlainScrollBar(ScrollBarRender):
     """A scrollbar without part blocks, for terminals that show ASCII only."""
 
@@ -92,14 +122,12 @@ class Painted(Widget):
         raise NotImplementedError
 
     def repaint(self) -> None:
-        """Paint the lines that changed since the last time."""
+        """Paint what changed since the last time."""
         if not self.is_mounted or not self.size:
             return
         before, self._painted = self._painted or [], None
-        now = self._current()
-        for y in range(max(len(before), len(now))):
-            if before[y : y + 1] != now[y : y + 1]:
-                self.refresh(Region(0, y, self.size.width, 1))
+        if regions := changed_regions(before, self._current(), self.size.width):
+            self.refresh(*regions)
 
     def render_line(self, y: int) -> Strip:
         """Textual's line interface."""

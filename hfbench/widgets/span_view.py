@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from hfbench.widgets.cells import Span
 from hfbench.widgets.help import Help
-from hfbench.widgets.painted import STYLE_CLASSES, STYLE_CSS, strip_of, suit_scrollbar
+from hfbench.widgets.painted import STYLE_CLASSES, STYLE_CSS, changed_regions, strip_of, suit_scrollbar
 from hfbench.widgets.unstyled_focus import UnstyledFocus
 
 LayOut = Callable[[int], Sequence[Sequence[Span]]]
@@ -75,11 +75,17 @@ class SpanView(UnstyledFocus, ScrollView, can_focus=True, inherit_bindings=False
         self._go(0 if end < 0 else len(self._lines))
 
     def _laid(self, width: int) -> None:
+        before, same_width = self._lines, width == self._width
         self._width = width
         self._lines = self._lay_out(width) if width else ()
         if self.virtual_size.height != len(self._lines):
             self.virtual_size = Size(0, len(self._lines))
-        self.refresh()
+        if not same_width:
+            self.refresh()
+            return
+        top = self.scroll_offset.y
+        if regions := changed_regions(before, self._lines, width):
+            self.refresh(*(each.translate((0, -top)) for each in regions))
 
     def _go(self, y: int) -> None:
         self.scroll_to(y=y, animate=False, force=True)

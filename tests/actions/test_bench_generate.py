@@ -30,7 +30,8 @@ def test_a_model_is_all_that_must_be_said() -> None:
         ("ci", 0, "below the least value"),
         ("dtype", "int4", "int4"),
         ("attention", "flash", "flash"),
-        ("mode", "cudagraph", "cudagraph"),
+        ("mode", "tensorrt", "tensorrt"),
+        ("compile_mode", "fastest", "fastest"),
         ("temperature", 1, "unknown field 'temperature'"),
     ],
 )

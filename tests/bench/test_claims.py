@@ -145,4 +145,6 @@ def test_every_script_imports_and_makes_a_claim_of_its_own(tmp_path: Path) -> No
 def test_records_in_the_repository_belong_to_claims_that_are_made() -> None:
     told = "".join((BENCH / f"{script}.py").read_text() for script in SCRIPTS)
     for path in (BENCH / "results").glob("*.json"):
+        if isinstance(json.loads(path.read_text()), dict):  # of a whole card, by gpu.py
+            continue
         assert f'"{path.stem}"' in told, f"{path.name} is of a claim that no script makes"

@@ -95,17 +95,25 @@ def _plan(kernel: Kernel, neighbours: dict[str, str]) -> dict[str, Any]:
         "triton": triton.__version__,
         "dtypes": list(kernel.dtypes),
         "shapes": [dict(shape) for shape in kernel.shapes],
+        "sizes": [dict(shape) for shape in kernel.sizes],
         "configs": [
             {
                 "label": config.label,
                 "tile": ",".join(f"{key}={value!r}" for key, value in config.constants.items()),
                 "warps": config.num_warps,
                 "stages": config.num_stages,
+                "constants": {key: _plain(value) for key, value in config.constants.items()},
+                "options": {key: _plain(value) for key, value in config.options.items()},
             }
             for config in kernel.configs
         ],
         "neighbours": neighbours,
     }
+
+
+def _plain(value: Any) -> Any:
+    """A constant as JSON data; what JSON cannot hold, such as `tl.float32`, as text."""
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
 if __name__ == "__main__":

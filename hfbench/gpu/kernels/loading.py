@@ -14,6 +14,7 @@ from typing import Any
 
 from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.gpu.kernels.declaration import Kernel
+from hfbench.gpu.kernels.inspecting import only_declared
 from hfbench.paths import expand
 from hfbench.text import did_you_mean
 
@@ -78,7 +79,9 @@ def read(path: Path) -> KernelFile:
 
 
 def load(path: Path) -> tuple[Kernel, dict[str, str]]:
-    """Run the file and take its `KERNEL`; also SHA-256 of the modules beside it that it imports, by path.
+    """Run the file and take its `KERNEL`, or the one function it decorates, `hfbench.gpu.kernel` being the decorator.
+
+    Also SHA-256 of the modules beside it that it imports, by path.
 
     Only for processes that may come to harm. BrokenKernel in one sentence; MissingError for a package that is not
     installed.
@@ -90,7 +93,8 @@ def load(path: Path) -> tuple[Kernel, dict[str, str]]:
         sys.modules[module.__name__] = module
         assert module.__spec__
         assert module.__spec__.loader
-        module.__spec__.loader.exec_module(module)
+        with only_declared():
+            module.__spec__.loader.exec_module(module)
     except SyntaxError as error:
         raise BrokenKernel(f"is no Python: {error.msg}", where=f"{path}:{error.lineno}") from None
     except ModuleNotFoundError as error:
@@ -136,6 +140,13 @@ def _module(path: Path) -> ModuleType:
 
 def _declared(module: ModuleType, path: Path) -> Kernel:
     kernel: Any = getattr(module, "KERNEL", None)
+    here = path.absolute()
+    decorated = {id(each): each for each in vars(module).values() if _decorated_in(each) == here}
+    if kernel is None and len(decorated) > 1:
+        names = ", ".join(each.name for each in decorated.values())
+        raise BrokenKernel(f"declares {names}", where=path, remedy="call the one that is meant KERNEL")
+    if kernel is None and decorated:
+        (kernel,) = decorated.values()
     if kernel is None:
         raise BrokenKernel(
             "declares no kernel", where=path, remedy="add KERNEL = Kernel(...) from hfbench.gpu.kernels.declaration"
@@ -143,6 +154,12 @@ def _declared(module: ModuleType, path: Path) -> Kernel:
     if not isinstance(kernel, Kernel):
         raise BrokenKernel(f"KERNEL is a {type(kernel).__name__}, no Kernel", where=path)
     return kernel
+
+
+def _decorated_in(value: Any) -> Path | None:
+    """Where the function is written that `hfbench.gpu.kernel` made of this kernel; None for all else."""
+    file = getattr(value, "file", None) if isinstance(value, Kernel) else None
+    return file if isinstance(file, Path) else None
 
 
 def _neighbours(path: Path, loaded: set[str]) -> dict[str, str]:

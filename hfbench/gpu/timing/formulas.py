@@ -44,6 +44,11 @@ PREFILL_RATE = Formula(
     unit="tok/s",
     meaning="Prompt tokens of all sequences in the batch for each second of prefill.",
 )
+CALL = Formula(
+    id="t=(end-begin)/calls",
+    unit="s",
+    meaning="Time of one call: between two marks on the device's stream, with `calls` calls between them.",
+)
 
-FORMULAS: dict[str, Formula] = {each.id: each for each in (TTFT, ITL, E2E, TPOT, THROUGHPUT, PREFILL_RATE)}
+FORMULAS: dict[str, Formula] = {each.id: each for each in (TTFT, ITL, E2E, TPOT, THROUGHPUT, PREFILL_RATE, CALL)}
 """Every formula by its id."""

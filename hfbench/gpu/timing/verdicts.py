@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -33,6 +33,7 @@ class Word(StrEnum):
     BUSY_MACHINE = "busy-machine"
     OUTPUT_VARIES = "output-varies"
     NOT_FINITE = "not-finite"
+    THROTTLED = "throttled"
 
 
 NEXT: dict[Word, str] = {
@@ -43,6 +44,7 @@ NEXT: dict[Word, str] = {
     Word.OUTLIERS: "read p90 and p99 beside the median; look for periodic work on this machine",
     Word.BUSY_MACHINE: "stop the neighbours or wait, then run again; compare minima, not means",
     Word.NOT_FINITE: "run with dtype bf16 or fp32; the tokens of this run mean nothing",
+    Word.THROTTLED: "raise the power limit or the cooling, lock the clocks lower, or wait; then run again",
     Word.OUTPUT_VARIES: "try attention eager or dtype fp32, to find the operation that is not deterministic",
 }
 
@@ -64,14 +66,17 @@ def judge(
     company: Company,
     varies: str = "",
     overflow: str = "",
+    throttle: Mapping[str, float] | None = None,
 ) -> list[Verdict]:
     """All that speaks against the measurement, or the one verdict `stable`.
 
-    `varies` and `overflow` are what the caller saw of unequal outputs and of logits that are not finite.
+    `varies` and `overflow` are what the caller saw of unequal outputs and of logits that are not finite; `throttle` is
+    the share of samples in which each reason slowed the card.
     """
     found = [
         (Word.NOT_FINITE, overflow),
         (Word.OUTPUT_VARIES, varies),
+        (Word.THROTTLED, _throttled(throttle or {})),
         (Word.INTERVAL_NOT_REACHED, "" if stop is Stop.INTERVAL_REACHED else _joined(_wide(watched, rule))),
         (Word.FEW_SAMPLES, _joined(_few(watched))),
         (Word.DRIFT, _joined(_drifting(watched))),
@@ -116,6 +121,11 @@ def _outlying(watched: Sequence[Samples]) -> Iterator[str]:
         count, taken = outliers(samples.values), len(samples.values)
         if taken >= LEAST_FOR_OUTLIERS and count / taken >= OUTLIER_SHARE:
             yield f"{count} of {taken} {samples.name} lie over 5 MAD from the median"
+
+
+def _throttled(shares: Mapping[str, float]) -> str:
+    told = ", ".join(f"{reason} in {share:.0%}" for reason, share in shares.items() if share > 0)
+    return f"the card was slowed by {told} of the samples" if told else ""
 
 
 def _joined(parts: Iterator[str]) -> str:

@@ -68,6 +68,10 @@ def test_labels_tell_configurations_apart() -> None:
     assert dataclasses.replace(plain, name="64x32", options={"maxnreg": 128}).label == "64x32 w8 s2 maxnreg=128"
 
 
+USUAL = {"penalties": "fp32", "top_k_top_p": "fp32", "dequant_fp8": "bf16"}
+"""Logits are fp32 where they are sampled, and checkpoints in FP8 are of models in bf16."""
+
+
 @pytest.mark.parametrize("name", shipped())
 def test_a_shipped_kernel_counts_bytes_and_operations(name: str) -> None:
     pytest.importorskip("torch")
@@ -75,11 +79,12 @@ def test_a_shipped_kernel_counts_bytes_and_operations(name: str) -> None:
 
     kernel, _ = load(shipped()[name])
     assert kernel.name == name
-    assert kernel.dtypes[0] == "fp16", "the usual type comes first"
+    assert kernel.dtypes[0] == USUAL.get(name, "fp16"), "the usual type comes first"
     sizes = [math_of(kernel, Case(shape=shape, dtype="fp16")) for shape in kernel.sizes or kernel.shapes]
     assert all(moved > 0 and flops > 0 for moved, flops in sizes)
     half, full = (kernel.bytes_moved(Case(shape=kernel.shapes[-1], dtype=dtype)) for dtype in ("fp16", "fp32"))
-    assert full == 2 * half
+    pointers = {spelled.partition(":")[0] for spelled in kernel.signature.values() if spelled.startswith("*")}
+    assert full == 2 * half if pointers == {"*T"} else half < full < 2 * half
 
 
 def math_of(kernel: Kernel, case: Any) -> tuple[int, int]:

@@ -29,7 +29,7 @@ def test_a_path_is_a_file_even_without_a_slash(tmp_path: Path, monkeypatch: pyte
     ("text", "sentence"),
     [
         ("sofmax", "there is no kernel 'sofmax'. Did you mean 'softmax'?"),
-        ("zzz", "there is no kernel 'zzz'. Known: matmul,"),
+        ("zzz", "there is no kernel 'zzz'. Known: add_rmsnorm,"),
         ("gone.py", "gone.py: cannot be read: No such file or directory"),
         (".", "there is no kernel '.'"),
         ("./", "is a folder. Give the path of a Python file"),

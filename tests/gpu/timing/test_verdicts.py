@@ -84,3 +84,14 @@ def test_unequal_outputs_and_broken_logits_come_first() -> None:
         overflow="logits were NaN",
     )
     assert [verdict.word for verdict in verdicts] == [Word.NOT_FINITE, Word.OUTPUT_VARIES]
+
+
+def test_a_card_that_was_slowed_spoils_the_verdict_with_the_evidence() -> None:
+    def judged(throttle: dict[str, float] | None) -> list[Verdict]:
+        watched = [Samples("tpot", TPOT, [1 + (number * 7 % 11 - 5) / 1000 for number in range(40)])]
+        return judge(watched, rule=MedianInterval(), stop=Stop.INTERVAL_REACHED, company=ALONE, throttle=throttle)
+
+    [found] = judged({"sw_power_cap": 0.4, "hw_thermal": 0.05})
+    assert found.word is Word.THROTTLED
+    assert found.detail == "the card was slowed by sw_power_cap in 40%, hw_thermal in 5% of the samples"
+    assert [verdict.word for verdict in judged({})] == [verdict.word for verdict in judged(None)] == [Word.STABLE]
