@@ -20,8 +20,8 @@ from hfbench.gpu.reading import Unavailable
 
 PLAIN = Claim(
     name="loading-plain",
-    sentence="reading a checkpoint plainly from a warm cache takes at most 1.5 times as long as `dd bs=1M`",
-    bound=1.5,
+    sentence="reading a checkpoint plainly from a warm cache takes at most 1.2 times as long as `dd bs=1M`",
+    bound=1.2,
 )
 MAPPED = Claim(
     name="loading-mapped-cold",

@@ -66,6 +66,7 @@ class Workbench(TypeAhead):
         Binding("1", "go('models')", "models", show=False, id="app.models"),
         Binding("2", "go('jobs')", "jobs", show=False, id="app.jobs"),
         Binding("3", "go('gpus')", "GPUs", show=False, id="app.gpus"),
+        Binding("4", "go('kernels')", "kernels", show=False, id="app.kernels"),
         Binding("colon", "command_palette", "palette", show=False, id="app.palette"),
         Binding("semicolon", "jump", "jump", show=False, id="app.jump"),
         Binding("r", "record", "record", show=False, id="app.record"),
@@ -322,8 +323,14 @@ def main_screen(name: str) -> type[BenchScreen]:
     """The screen behind a digit key, by name."""
     from hfbench.screens.gpus import GpusScreen
     from hfbench.screens.jobs import JobsScreen
+    from hfbench.screens.kernels import KernelsScreen
 
-    kinds: dict[str, type[BenchScreen]] = {"models": ModelsScreen, "jobs": JobsScreen, "gpus": GpusScreen}
+    kinds: dict[str, type[BenchScreen]] = {
+        "models": ModelsScreen,
+        "jobs": JobsScreen,
+        "gpus": GpusScreen,
+        "kernels": KernelsScreen,
+    }
     return kinds[name]
 
 
@@ -336,17 +343,22 @@ def bindings() -> list[tuple[str, str, str]]:
     """Id, keys and label of every binding a key map may change: the application's, and those of screens and tabs."""
     from hfbench.screens.diff import TABS as DIFF_TABS
     from hfbench.screens.diff import DiffScreen
+    from hfbench.screens.gpu_memory import GpuMemoryScreen
     from hfbench.screens.gpus import GpusScreen
     from hfbench.screens.job import JobScreen
     from hfbench.screens.jobs import JobsScreen
+    from hfbench.screens.kernels import KernelsScreen
     from hfbench.screens.launch import LaunchScreen
     from hfbench.screens.model import TABS, ModelScreen
     from hfbench.widgets.fit_grid import FitGrid
     from hfbench.widgets.form import Form
+    from hfbench.widgets.gpu_grid import GpuGrid
+    from hfbench.widgets.kernel_matrix import KernelMatrix
 
     holders: tuple[type, ...] = (Workbench, BenchScreen, ModelsScreen, ModelScreen, *TABS, LaunchScreen, Form)
-    others: tuple[type, ...] = (JobsScreen, JobScreen, GpusScreen, DiffScreen, *DIFF_TABS, FitGrid)
-    classes = [kind for each in (*holders, *others) for kind in each.__mro__]
+    others: tuple[type, ...] = (JobsScreen, JobScreen, DiffScreen, *DIFF_TABS, FitGrid)
+    cards: tuple[type, ...] = (GpusScreen, GpuGrid, GpuMemoryScreen, KernelsScreen, KernelMatrix)
+    classes = [kind for each in (*holders, *others, *cards) for kind in each.__mro__]
     found: dict[str, tuple[str, str, str]] = {}
     for kind in dict.fromkeys(classes):
         for each in kind.__dict__.get("BINDINGS", ()):

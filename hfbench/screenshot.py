@@ -21,7 +21,7 @@ from hfbench.paths import jobs_root
 from hfbench.screens.base import BenchScreen
 from hfbench.screens.launch import LaunchScreen
 
-SCREENS = ("models", "model", "launch", "jobs", "job", "gpus", "help")
+SCREENS = ("models", "model", "launch", "jobs", "job", "gpus", "kernels", "help")
 PATIENCE = 30.0
 """Seconds a screen may take to show all it wants to."""
 
@@ -73,7 +73,7 @@ async def paint(given: argparse.Namespace) -> None:
 
 def open_screen(app: Workbench, given: argparse.Namespace) -> None:
     """Bring the wanted screen to the front."""
-    if given.screen in ("jobs", "gpus"):
+    if given.screen in ("jobs", "gpus", "kernels"):
         app.action_go(given.screen)
     elif given.screen == "job":
         app.open_job(find_job(jobs_root(), given.job).id)

@@ -48,11 +48,11 @@ class KernelStaticResult:
     @property
     def headline(self) -> str:
         """`10 ok, 2 refused`."""
-        return ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
+        return ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items()) or "no row of an earlier run"
 
     def lines(self) -> list[str]:
         """A table, then a sentence for each configuration; as wide as the terminal."""
-        head = f"{self.kernel}: {self.headline}  (Triton {self.triton})"
+        head = f"{self.kernel}: {self.headline}" + (f"  (Triton {self.triton})" if self.triton else "")
         labels = _labels(self.rows)
         width = max(LABEL, min(max((cells(each) + 1 for each in labels), default=0), room(LABEL)))
         columns = f"{'configuration':<{width}}{'arch':<7}{'regs':>5}{'spills':>8}{'shared':>15}{'warps':>7}  verdict"
@@ -73,6 +73,9 @@ class KernelStatic:
     limit: float = param("CPU time one compilation may take", default=120.0, kind="duration", ge=1, unit="s")
     workers: int = param("Compilations at a time; 0 takes every CPU of the process", default=0, ge=0, le=1024)
     cache: bool = param("Take rows from earlier runs where nothing has changed", default=True)
+    compile: bool = param(
+        "Compile what no earlier run has; without it only rows of earlier runs are told", default=True
+    )
     fail_on: Literal["refused", "spills", "never"] = param("What makes the exit code 1", default="refused")
 
     def perform(self, run: Run) -> KernelStaticResult:
@@ -90,6 +93,7 @@ class KernelStatic:
             seconds=self.limit,
             workers=self.workers,
             use_cache=self.cache,
+            compiles=self.compile,
             watch=lambda done, total: run.progress("compile", done, total),
         )
         cards = {name: each.cards for name, each in architectures().items()}

@@ -44,7 +44,7 @@ class ScreenshotResult:
 class Screenshot:
     """Save a picture of a screen as SVG."""
 
-    screen: Literal["models", "model", "jobs", "job", "launch", "gpus", "help"] = param("Screen to show")
+    screen: Literal["models", "model", "jobs", "job", "launch", "gpus", "kernels", "help"] = param("Screen to show")
     path: Path = param("SVG file to write", kind="path")
     size: str = param("Columns and rows, such as 120x40", default="120x40")
     model: str = param("Model that is open", default="", kind="model")

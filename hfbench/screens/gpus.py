@@ -12,6 +12,7 @@ from textual.events import Resize
 from hfbench.gpu.reading import Unavailable
 from hfbench.gpu.telemetry import GpuSnapshot
 from hfbench.screens.base import BenchScreen
+from hfbench.screens.gpu_memory import GpuMemoryScreen
 from hfbench.text import printable
 from hfbench.widgets.facts_lines import Fact, facts_lines
 from hfbench.widgets.glyphs import glyphs_of
@@ -34,10 +35,14 @@ class GpusScreen(BenchScreen):
     help = Help(
         "GPUs",
         "Read once a second through NVML; values that change slowly every five. A value the driver does not give is\n"
-        "`n/a`, one it gave some time ago is told with its age. A driver that hangs holds nothing up.",
+        "`n/a`, one it gave some time ago is told with its age. A driver that hangs holds nothing up.\n"
+        "`e` explains where the memory of the card under the cursor went, and what to do.",
     )
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy_uuid", "copy UUID", id="gpus.copy")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("e", "explain", "explain memory", id="gpus.explain"),
+        Binding("y", "copy_uuid", "copy UUID", id="gpus.copy"),
+    ]
 
     DEFAULT_CSS = "GpusScreen SpanView { margin-top: 1; }"
 
@@ -105,6 +110,14 @@ class GpusScreen(BenchScreen):
             self.bench.open_job(jobs[0])
         else:
             self.notify("no job of hfbench works on this GPU", markup=False)
+
+    def action_explain(self) -> None:
+        """A page on the memory of the card under the cursor."""
+        device = self.query_one(GpuGrid).current
+        if device is not None:
+            self.app.push_screen(GpuMemoryScreen(device))
+        else:
+            self.notify("there is no GPU whose memory could be explained")
 
     async def action_copy_uuid(self) -> None:
         """The UUID of the card under the cursor."""

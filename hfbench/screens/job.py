@@ -27,6 +27,8 @@ from hfbench.screens.confirm import Confirm
 from hfbench.screens.job_text import JobText, environment_lines, job_text, request_lines, status
 from hfbench.screens.messages import Latest, Trouble
 from hfbench.text import printable
+from hfbench.widgets.facts_table import FactsTable
+from hfbench.widgets.glyphs import glyphs_of
 from hfbench.widgets.help import Help
 from hfbench.widgets.log_view import LogView
 from hfbench.widgets.notice import Notice
@@ -121,6 +123,7 @@ class JobScreen(BenchScreen):
         yield Static(id="heading", markup=False)
         yield ProgressLine()
         yield Notice()
+        yield FactsTable(id="gpu")
         yield Static(id="metrics", markup=False)
         yield Plot()
         yield Static(id="pane", markup=False)
@@ -194,6 +197,9 @@ class JobScreen(BenchScreen):
             notice.show(f"{self.snapshot.state}: {text.trouble}")
         else:
             notice.clear()
+        gpu = self.query_one("#gpu", FactsTable)
+        gpu.display = bool(text.gpu)
+        gpu.show(text.gpu.facts(glyphs_of(self.app)))
         plot = self.query_one(Plot)
         plot.display = text.plot is not None
         if text.plot is not None:

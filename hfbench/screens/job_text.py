@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hfbench.actions.registry import actions
 from hfbench.actions.render import result_lines
 from hfbench.jobs.snapshot import JobSnapshot, Series, State
 from hfbench.line_width import USUAL
+from hfbench.screens.job_gpu import OF_CARD, GpuFacts, gpu_facts
 from hfbench.text import printable
 from hfbench.units import show_elapsed, show_value
 from hfbench.widgets.plot_lines import Series as PlotSeries
@@ -31,6 +32,7 @@ class JobText:
     trouble: str
     result: tuple[str, ...]
     log: tuple[str, ...]
+    gpu: GpuFacts = field(default_factory=GpuFacts)
 
 
 def job_text(snapshot: JobSnapshot) -> JobText:
@@ -38,11 +40,14 @@ def job_text(snapshot: JobSnapshot) -> JobText:
     return JobText(
         heading=heading(snapshot),
         phases=phases(snapshot),
-        metrics=tuple(metric_line(name, series) for name, series in snapshot.series.items()),
+        metrics=tuple(
+            metric_line(name, series) for name, series in snapshot.series.items() if not name.startswith(OF_CARD)
+        ),
         plot=plot_of(snapshot),
         trouble=snapshot.sentence() if snapshot.state in (State.FAILED, State.DIED, State.CANCELLED) else "",
         result=_result(snapshot),
         log=tuple(printable(entry.text) for entry in snapshot.logs) + tuple(f"| {printable(t)}" for t in snapshot.tail),
+        gpu=gpu_facts(snapshot),
     )
 
 
@@ -85,7 +90,8 @@ def metric_line(name: str, series: Series) -> str:
 
 def plot_of(snapshot: JobSnapshot) -> PlotSeries | None:
     """The series to plot: a latency when there is one."""
-    names = [name for name in PLOTTED if name in snapshot.series] or list(snapshot.series)
+    names = [name for name in PLOTTED if name in snapshot.series]
+    names = names or sorted(snapshot.series, key=lambda name: name.startswith(OF_CARD))
     if not names:
         return None
     series = snapshot.series[names[0]]

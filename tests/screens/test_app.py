@@ -15,6 +15,7 @@ from hfbench.screens.confirm import AskText
 from hfbench.screens.gpus import GpusScreen
 from hfbench.screens.job import JobScreen
 from hfbench.screens.jobs import JobsScreen
+from hfbench.screens.kernels import KernelsScreen
 from hfbench.screens.launch import LaunchScreen
 from hfbench.screens.models import ModelsScreen
 from hfbench.screens.watchers import Watchers
@@ -26,14 +27,14 @@ from hfbench.widgets.jump_overlay import JumpOverlay
 
 async def test_number_keys_go_to_the_main_screens_and_never_pile_them_up(bench: Any, until: Any) -> None:
     async with bench().run_test() as pilot:
-        for key, kind in [("2", JobsScreen), ("3", GpusScreen), ("2", JobsScreen), ("1", ModelsScreen)] * 3:
+        for key, kind in [("2", JobsScreen), ("3", GpusScreen), ("4", KernelsScreen), ("1", ModelsScreen)] * 3:
             await pilot.press(key)
             await until(pilot, lambda kind=kind: isinstance(pilot.app.screen, kind))
         assert len(pilot.app.screen_stack) == 1
 
 
 async def test_q_leaves_from_every_main_screen(bench: Any) -> None:
-    for key in "123":
+    for key in "1234":
         async with bench().run_test() as pilot:
             await pilot.press(key, "q")
             await pilot.pause()
@@ -42,7 +43,7 @@ async def test_q_leaves_from_every_main_screen(bench: Any) -> None:
 
 async def test_question_mark_always_helps(bench: Any, until: Any, picture: Any) -> None:
     async with bench().run_test(size=(80, 24)) as pilot:
-        for key in "123":
+        for key in "1234":
             await pilot.press(key, "question_mark")
             await until(pilot, lambda: isinstance(pilot.app.screen, HelpPanel))
             assert pilot.app.screen.help_text.title in "\n".join(picture(pilot))
@@ -117,7 +118,7 @@ async def test_jump_mode_shows_letters_and_goes_there(bench: Any, until: Any) ->
         await until(pilot, lambda: pilot.app.screen.focused is target.widget)
 
 
-@pytest.mark.parametrize("key", list("123"))
+@pytest.mark.parametrize("key", list("1234"))
 async def test_a_terminal_of_40x10_is_told_what_size_is_needed(bench: Any, until: Any, picture: Any, key: str) -> None:
     async with bench().run_test(size=(40, 10)) as pilot:
         await pilot.press(key)
@@ -126,7 +127,7 @@ async def test_a_terminal_of_40x10_is_told_what_size_is_needed(bench: Any, until
         await until(pilot, lambda: "this terminal is" not in " ".join(picture(pilot)))
 
 
-@pytest.mark.parametrize("key", list("123"))
+@pytest.mark.parametrize("key", list("1234"))
 async def test_an_ascii_workbench_paints_nothing_but_ascii(bench: Any, picture: Any, key: str) -> None:
     async with bench(ascii=True).run_test(size=(80, 24)) as pilot:
         await pilot.press(key)
@@ -159,7 +160,7 @@ async def test_the_title_says_recording_on_every_screen(
 ) -> None:
     async with bench().run_test(size=(80, 24)) as pilot:
         await pilot.press("r")
-        for key in "123":
+        for key in "1234":
             await pilot.press(key)
             await until(pilot, lambda: "recording" in picture(pilot)[0])
 

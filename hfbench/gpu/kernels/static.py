@@ -54,11 +54,15 @@ def analyse(
     seconds: float = SECONDS,
     workers: int = 0,
     use_cache: bool = True,
+    compiles: bool = True,
     watch: Callable[[int, int], None] = lambda done, total: None,
 ) -> StaticReport:
     """Compile the configurations whose label holds `config`, `workers` at a time (0: one a CPU), for the kernel's usual
-    element type unless others are asked for. UsageError for what the kernel does not declare."""
+    element type unless others are asked for; with `compiles` False only rows of earlier runs are given, and no file is
+    loaded. UsageError for what the kernel does not declare."""
     cache = Cache(file.path, file.digest, use=use_cache)
+    if not compiles:
+        return _remembered(cache, file, on, tuple(dtypes), config)
     size = workers or len(os.sched_getaffinity(0))
     with Crew(MODULE, file.path, size=size, seconds=seconds, environment=ENVIRONMENT) as crew:
         plan = cache.get("plan") or _keep_plan(cache, crew.load())
@@ -91,6 +95,20 @@ def summary(rows: Sequence[StaticRow], cards: Mapping[str, Sequence[str]]) -> st
     return "; ".join(
         f"{word} on {', '.join(where)}{f': {reason}' if reason else ''}" for (word, reason), where in told.items()
     )
+
+
+def _remembered(
+    cache: Cache, file: KernelFile, on: Sequence[Architecture], dtypes: tuple[str, ...], config: str
+) -> StaticReport:
+    """The rows that are kept; none of a kernel that was never compiled, or not since it changed."""
+    if (plan := cache.get("plan")) is None:
+        return StaticReport(kernel=file.name, file=str(file.path), triton="", rows=())
+    rows = [
+        _judged(row, _architecture(on, row), kept, cached=True)
+        for row in _wanted(plan, on, dtypes, config)
+        if (kept := cache.get(row.config, plan["tiles"][row.config], row.dtype, row.arch))
+    ]
+    return StaticReport(kernel=plan["name"], file=str(file.path), triton=plan["triton"], rows=tuple(rows))
 
 
 def _keep_plan(cache: Cache, plan: dict[str, Any]) -> dict[str, Any]:
