@@ -58,6 +58,8 @@ class Names:
     """Model type to the base and the context its class assumes, and whether it reads RoPE in a way of its own."""
     types: Packed = field(default_factory=dict)
     """Annotations of the fields of configuration classes; see field_types.py."""
+    typed: tuple[str, ...] = ()
+    """The model types that `types` numbers: those shipped, which an installed package may not have."""
     whole_heads: frozenset[str] = frozenset()
     """Model types whose hidden size must be a multiple of the heads."""
     layer_types: tuple[str, ...] = ()
@@ -68,7 +70,7 @@ class Names:
     @cached_property
     def field_types(self) -> Mapping[str, Mapping[str, str]]:
         """Field to model type to the annotation its class gives it."""
-        return unpacked(self.types, list(self.config_classes))
+        return unpacked(self.types, self.typed)
 
     @property
     def title(self) -> str:
@@ -95,7 +97,9 @@ def known(runtime: Runtime) -> Names:
     if version == names.version:
         return replace(names, installed=True)
     try:
-        fresh = {**_read(runtime), **_scanner(runtime)(root), "version": version, "read": "today"}
+        told = _read(runtime)
+        typed = list(told.get("config_classes", {}))
+        fresh = {**told, "typed": typed, **_scanner(runtime)(root), "version": version, "read": "today"}
     except (OSError, SyntaxError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return replace(names, unread=version)  # laid out in a way this reader does not know
     return replace(_names(runtime, fresh), installed=True)
@@ -138,6 +142,7 @@ def _names(runtime: Runtime, told: Mapping[str, Any]) -> Names:
         float16_refused=frozenset(told.get("float16_refused", ())),
         rope=told.get("rope", {}),
         types=told.get("types", {}),
+        typed=tuple(told.get("typed") or told.get("config_classes", {})),
         whole_heads=frozenset(told.get("whole_heads", ())),
         layer_types=tuple(told.get("layer_types", ())),
         types_beside=frozenset(beside.get("types", ())),

@@ -52,7 +52,7 @@ class GpuMemoryScreen(BenchScreen):
 
     help = Help(
         "Memory explained",
-        "What holds the memory of this GPU, as far as the driver tells it; where a job of hfbench works on it, what\n"
+        "What holds the memory of this GPU, as far as the driver tells it; where a job of hfbench works on it, what "
         "that job's allocator last told too. `u` looks again, `y` copies the command, `escape` closes.",
     )
 

@@ -34,7 +34,7 @@ class GpusScreen(BenchScreen):
 
     help = Help(
         "GPUs",
-        "Read once a second through NVML; values that change slowly every five. A value the driver does not give is\n"
+        "Read once a second through NVML; values that change slowly every five. A value the driver does not give is "
         "`n/a`, one it gave some time ago is told with its age. A driver that hangs holds nothing up.\n"
         "`e` explains where the memory of the card under the cursor went, and what to do.",
     )

@@ -5,16 +5,18 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hfbench.codec import decode
 from hfbench.gpu.reading import Unavailable, Value, known
-from hfbench.gpu.roofline import Roofline
 from hfbench.gpu.telemetry.use import GpuUse
 from hfbench.jobs.snapshot import JobSnapshot, Series
 from hfbench.units import show_bytes
 from hfbench.widgets.facts_lines import Fact
 from hfbench.widgets.glyphs import Glyphs
+
+if TYPE_CHECKING:
+    from hfbench.gpu.roofline import Roofline
 
 OF_CARD = "gpu."
 """How the names of metrics begin that are samples of the card, not of the job."""
@@ -46,7 +48,15 @@ def gpu_facts(snapshot: JobSnapshot) -> GpuFacts:
     """Nothing for a job that touched no GPU and measured no roofline; what another version wrote is left out."""
     series = {name: each for name, each in snapshot.series.items() if name.startswith(OF_CARD)}
     result = snapshot.result or {}
-    return GpuFacts(series, _decoded(GpuUse, result.get("gpu")), _decoded(Roofline, result.get("roofline")))
+    return GpuFacts(series, _decoded(GpuUse, result.get("gpu")), _roofline(result.get("roofline")))
+
+
+def _roofline(data: Any) -> Roofline | None:
+    if data is None:
+        return None
+    from hfbench.gpu.roofline import Roofline  # with it comes the arithmetic of models, which no other job needs
+
+    return _decoded(Roofline, data)
 
 
 def _decoded(kind: type[T], data: Any) -> T | None:

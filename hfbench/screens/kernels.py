@@ -57,9 +57,9 @@ class KernelsScreen(BenchScreen):
 
     help = Help(
         "Kernels",
-        "Verdicts of earlier runs are here at once; `s` compiles the kernel under the cursor, `S` one after the other\n"
+        "Verdicts of earlier runs are here at once; `s` compiles the kernel under the cursor, `S` one after the other "
         "all that lack some, as jobs that need no GPU. A job goes on when you leave, those that wait do not begin.\n"
-        "`J` opens the job. `c`, `t` and `T` check, time and tune the kernel; `o` opens a file with one of your own;\n"
+        "`J` opens the job. `c`, `t` and `T` check, time and tune the kernel; `o` opens a file with one of your own; "
         "`tab` goes to the text below, which scrolls. `u` reads anew, `y` copies the command.",
     )
 

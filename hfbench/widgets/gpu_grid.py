@@ -23,8 +23,8 @@ class GpuGrid(UnstyledFocus, Painted, can_focus=True, inherit_bindings=False):
 
     help = Help(
         "GPUs",
-        "A tile a card, or a row where tiles do not fit. Memory is that of the whole card. `n/a` stands where the\n"
-        "driver does not answer; why, the lines below say. Arrows choose a card, `enter` opens the job that works\n"
+        "A tile a card, or a row where tiles do not fit. Memory is that of the whole card. `n/a` stands where the "
+        "driver does not answer; why, the lines below say. Arrows choose a card, `enter` opens the job that works "
         "on it, `e` explains its memory, `pgup` and `pgdn` scroll what is told of it, `y` copies its UUID.",
     )
 

@@ -33,8 +33,8 @@ class KernelMatrix(LineTable):
 
     help: ClassVar[Help] = Help(
         "Kernels",
-        "`ok`; `x smem`: asks for more shared memory than a block may have there; `x tmem`: more tensor memory;\n"
-        "`! spill`: registers do not suffice; `x fails`: does not compile; `~`: could not be judged; `-`: not yet\n"
+        "`ok`; `x smem`: asks for more shared memory than a block may have there; `x tmem`: more tensor memory; "
+        "`! spill`: registers do not suffice; `x fails`: does not compile; `~`: could not be judged; `-`: not yet "
         "compiled. A kernel's own row counts what is fine. `enter` folds a kernel, `s` compiles it, `S` all of them.",
     )
 

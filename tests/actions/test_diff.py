@@ -15,7 +15,7 @@ from hfbench.actions.diff import Diff, DiffResult
 from hfbench.actions.registry import find
 from hfbench.actions.results import result_data
 from hfbench.codec import decode
-from hfbench.errors import UsageError
+from hfbench.errors import HfbenchError
 from hfbench.jobs.run import Run
 
 
@@ -58,8 +58,9 @@ def test_exit_is_0_for_the_same_1_for_different_2_for_trouble(tmp_path: Path) ->
 
 
 def test_a_side_that_is_not_there_is_trouble_too(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no such folder"):
+    with pytest.raises(HfbenchError, match="there is no such folder") as caught:
         diff(model(tmp_path / "a", {}), tmp_path / "nowhere")
+    assert caught.value.exit == 2
 
 
 def test_added_and_removed_are_told_in_full_whatever_else_differs(tmp_path: Path) -> None:

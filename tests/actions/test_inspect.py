@@ -49,6 +49,7 @@ def test_the_result_has_the_fields_that_others_rely_on(folder: Path) -> None:
     assert decode(InspectResult, json.loads(json.dumps(told))) == inspect(folder)
 
 
+@pytest.mark.usefixtures("terminal")
 def test_the_lines_fit_a_terminal_and_hold_no_control_character(folder: Path) -> None:
     long_name = "x" * 300
     (folder / long_name[:200]).mkdir()

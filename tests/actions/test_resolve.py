@@ -69,7 +69,7 @@ def test_what_is_alike_for_several_runtimes_is_said_once(folder: Path) -> None:
 
 
 def test_a_reason_does_not_repeat_the_runtime_and_its_version(folder: Path) -> None:
-    (folder / "config.json").write_text(json.dumps({"model_type": "nobody", "architectures": ["Nobody"]}))
+    (folder / "config.json").write_text(json.dumps({"model_type": "llama", "architectures": ["Nobody"]}))
     result = resolve(folder)
     verdict = result.runtimes["tensorrt_llm"]
     assert verdict["reason"].startswith(f"TensorRT-LLM {verdict['version']} has no model")

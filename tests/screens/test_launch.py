@@ -113,10 +113,11 @@ async def test_a_disk_that_hangs_does_not_hold_the_exit(
         raise HfbenchError("the disk is back")
 
     monkeypatch.setattr(launch, "resolve", hang)
+    before = set(threading.enumerate())
     async with bench().run_test(size=(80, 24)) as pilot:
         pilot.app.push_screen(LaunchScreen("bench.generate", {"model": "on/a/hung/disk"}))
         await until(pilot, asked.is_set)
-        waiting = [each for each in threading.enumerate() if each is not threading.main_thread()]
+        waiting = [each for each in threading.enumerate() if each not in before]
         assert waiting
         assert all(each.daemon for each in waiting if "asyncio" not in each.name)
         assert any(each.name == "hfbench-reading" for each in waiting)

@@ -87,6 +87,7 @@ def take(
             await until(pilot, lambda: pages[-1].at_rest, 120)  # also the page that a dialog stands on
             await pilot.pause()
             await until(pilot, lambda: app.screen.focused is not None)
+            app.screen.refresh(layout=True)  # scrollbars as they are laid out now, in whichever order rows came
             await pilot.pause()
 
         assert snap_compare(app, terminal_size=size, run_before=play)

@@ -347,7 +347,7 @@ async def test_named_templates_are_gone_through(bench: Any, until: Any, picture:
 
 TEMPLATES = {
     "refuses": ("{{ raise_exception('no roles like that') }}", "refuses this conversation: no roles like that"),
-    "hangs": ("{{ 9 ** (9 ** 9) }}", "takes more than 2 s of CPU time"),
+    "hangs": ("{{ 9 ** (9 ** 9) }}", "takes more than 1 s of CPU time"),
     "swallows": ("{{ 'x' * 10000000000 }}", "takes more memory than allowed"),
     "reaches": ("{{ ''.__class__ }}", "is not safe and was not rendered"),
     "syntax": ("{% for m in messages %}", "does not compile: line 1"),

@@ -90,7 +90,7 @@ def fill(terminal: Terminal, **fields: str) -> str:
     """Type values into the fields of the form, from the top."""
     terminal.press("Down")
     names = ["model", "device", "dtype", "batch", "prompt", "prompt_text", "prompt_file", "new_tokens", "mode"]
-    names += ["attention", "threads", "seed", "ci", "budget", "warmup", "max_iterations"]
+    names += ["compile_mode", "attention", "threads", "seed", "ci", "budget", "warmup", "max_iterations"]
     for name in names[: 1 + max(names.index(field) for field in fields)]:
         if name in fields:
             terminal.press("C-u")

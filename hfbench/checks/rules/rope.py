@@ -261,7 +261,7 @@ def _pairs(subject: Subject) -> int | None:
 def _unknown(subject: Subject, rope: Rope, kind: str, given: object) -> bool | None:
     """None for a type that transformers can build; else whether vLLM can."""
     plain = family_of(subject, rope.section) in PLAIN
-    if kind in OF_VLLM or (plain and given in RENAMED):
+    if kind in OF_VLLM or (plain and isinstance(given, str) and given in RENAMED):
         return True
     return False if kind not in REQUIRED or (plain and kind == "axial") else None
 

@@ -163,7 +163,11 @@ def _tell_ignored(
             reading.notes.append(f"{name} is ignored; rope_theta stays {shown(theta)}")
     for parameters in layers_of(reading.parameters or {}):
         legacy, today = parameters.get("type"), parameters.get("rope_type")
-        if legacy is not None and legacy != today and legacy not in rope["legacy_types"]:
+        if (
+            legacy is not None
+            and legacy != today
+            and (not isinstance(legacy, str) or legacy not in rope["legacy_types"])
+        ):
             reading.notes.append(f"type {shown(legacy)} is dropped in silence, rope_type {shown(today)} is taken")
 
 
