@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hfbench.checks.base import Found, rule
 from hfbench.checks.known import default_tied, known_type
@@ -11,7 +11,8 @@ from hfbench.checks.same_bytes import compare
 from hfbench.checks.subject import Subject
 from hfbench.checks.tensor_names import EXTRA_ROWS, FLOATING, PLAIN
 from hfbench.models.columns import TensorInfo
-from hfbench.models.problem import counted, listed, quoted
+from hfbench.models.problem import Severity, counted, listed, quoted
+from hfbench.models.tensor_fit import Fit
 from hfbench.units import show_bytes
 
 EXTRA_LAYERS = ("num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_layers", "num_mtp_modules")
@@ -25,6 +26,9 @@ HEADS_OF_TEXT = ("lm_head.weight", "embed_out.weight")
 
 WRAPPERS = ("_orig_mod.", "module.", "base_model.model.", "_fsdp_wrapped_module.", "_forward_module.", "state_dict.")
 """Prefixes of torch.compile, data parallel, PEFT, FSDP, DeepSpeed and of trainers."""
+
+WIDESPREAD = frozenset({"llama", "mistral", "qwen2", "qwen3", "gemma"})
+"""Families that everybody writes in one form, so that other names are a fault wherever they come from."""
 
 DTYPES = {"float32": "F32", "float": "F32", "float16": "F16", "half": "F16", "bfloat16": "BF16", "float64": "F64"}
 
@@ -155,19 +159,23 @@ def head_stored_twice(subject: Subject) -> Iterator[Found]:
 def tensors_missing(subject: Subject) -> Iterator[Found]:
     """The weights lack tensors that every layer of the family has, or none has the names of the family.
 
-    Why: transformers fills them with random values and only tells its log.
+    Why: transformers fills them with random values and only tells its log. Where all layers of a family that is
+    written in several forms lack the same, it is only noted: a converter may have named them otherwise.
     Remedy: fetch the weights again, and config.json of the same revision.
     """
     config, fit = subject.config, subject.fit
     if fit is None or config.quantization or not subject.complete or _wrapper(subject):
         return
     file = subject.checkpoint.shards[0].name
+    widespread = fit.laws.model_type in WIDESPREAD
     if strange := fit.stranger():
         message = f"no tensor is called {fit.laws.named()}, as those of {fit.laws.model_type} are"
-        yield Found(message=f"{message}: {quoted(strange)}", file=file, evidence={"tensor": strange})
+        severity: Severity | None = None if widespread else "info"
+        yield Found(message=f"{message}: {quoted(strange)}", file=file, evidence={"tensor": strange}, severity=severity)
     elif lacking := fit.missing(config.layers or 0):
         message = f"{counted(len(lacking), 'tensor')} of {fit.laws.model_type} missing: {listed(lacking)}"
-        yield Found(message=message, file=file, evidence={"missing": lacking[:20]})
+        severity = None if widespread or not _everywhere(lacking, fit) else "info"
+        yield Found(message=message, file=file, evidence={"missing": lacking[:20]}, severity=severity)
 
 
 @rule("HB228", "wrapped-names")
@@ -182,6 +190,13 @@ def wrapped_names(subject: Subject) -> Iterator[Found]:
     if prefix and not adapter:
         message = f"every tensor is called {prefix}*"
         yield Found(message=message, file=subject.checkpoint.shards[0].name, evidence={"prefix": prefix})
+
+
+def _everywhere(lacking: Sequence[str], fit: Fit) -> bool:
+    """Whether every layer lacks the same: layers written in another form, not a checkpoint that lost a part."""
+    layers = {number: f".{number}." for number in fit.numbers}
+    ends = Counter(name.partition(part)[2] for part in layers.values() for name in lacking if part in name)
+    return ends.total() == len(lacking) and set(ends.values()) == {len(layers)}
 
 
 def _wrapper(subject: Subject) -> str:
