@@ -126,7 +126,15 @@ class TestConfigAndFiles:
 
         take(look, scene)
 
-    def test_files_hashing(self, take: Any, until: Any, place: Path, look: Any) -> None:  # noqa: F811
+    def test_files_hashing(
+        self,
+        take: Any,  # noqa: F811
+        until: Any,
+        place: Path,  # noqa: F811
+        look: Any,
+        picture: Any,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
         folder = model(place / "models" / "tiny")
         os.mkfifo(folder / "pipe.bin")
         text = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 4976698672\n"
@@ -137,6 +145,8 @@ class TestConfigAndFiles:
             tab._under_way = True  # a hash that is always as far as this
             tab.post_message(Hashing(Reading("model-00002-of-00002.safetensors", 6 * 10**8, 10**9), 3.0))
             await until(pilot, lambda: tab.query_one("ProgressLine").display)
-            tab._under_way = False
+            pilot.app.screen.refresh_bindings()
+            await until(pilot, lambda: "stop hashing" in picture(pilot)[-1])
+            monkeypatch.setattr(FilesTab, "at_rest", True)  # it never ends, and is not waited for
 
         take(look, scene)
