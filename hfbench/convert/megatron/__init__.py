@@ -1,0 +1,1 @@
+"""How Megatron lays a model out: ranks and stages, names, arguments, folders."""

@@ -1,0 +1,1 @@
+"""Tensors moved from file to file in bounded memory: resumable, checked, counted."""

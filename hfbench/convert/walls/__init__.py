@@ -1,0 +1,1 @@
+"""Three walls that prove a conversion: weights, forward, task."""
