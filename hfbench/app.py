@@ -159,6 +159,12 @@ class Workbench(TypeAhead):
 
         self.push_screen(DiffScreen(a, b))
 
+    def open_convert(self, reference: str) -> None:
+        """Show what would become of a model in Megatron's files, or of a checkpoint of Megatron."""
+        from hfbench.screens.convert import ConvertScreen
+
+        self.push_screen(ConvertScreen(reference))
+
     @work(thread=True, group="launch")
     def start_job(
         self,
@@ -223,6 +229,16 @@ class Workbench(TypeAhead):
         from hfbench.screens.choose_model import choose_and_compare
 
         await choose_and_compare(self, getattr(self.screen, "chosen_model", ""))
+
+    @work
+    async def action_convert(self, ask: bool = False) -> None:
+        """Convert the model in view, or one that is asked for."""
+        from hfbench.screens.choose_model import ChooseModel
+
+        model = "" if ask else getattr(self.screen, "chosen_model", "")
+        question = "convert which model, or checkpoint of Megatron"
+        if model := model or await self.push_screen_wait(ChooseModel(question)):
+            self.open_convert(model)
 
     def action_jump(self) -> None:
         """Letters on every region."""
@@ -341,6 +357,7 @@ def binding_ids() -> set[str]:
 
 def bindings() -> list[tuple[str, str, str]]:
     """Id, keys and label of every binding a key map may change: the application's, and those of screens and tabs."""
+    from hfbench.screens.convert import ConvertScreen
     from hfbench.screens.diff import TABS as DIFF_TABS
     from hfbench.screens.diff import DiffScreen
     from hfbench.screens.gpu_memory import GpuMemoryScreen
@@ -350,15 +367,18 @@ def bindings() -> list[tuple[str, str, str]]:
     from hfbench.screens.kernels import KernelsScreen
     from hfbench.screens.launch import LaunchScreen
     from hfbench.screens.model import TABS, ModelScreen
+    from hfbench.widgets.convert_chooser import ConvertChooser
     from hfbench.widgets.fit_grid import FitGrid
     from hfbench.widgets.form import Form
     from hfbench.widgets.gpu_grid import GpuGrid
     from hfbench.widgets.kernel_matrix import KernelMatrix
+    from hfbench.widgets.plan_table import PlanTable
 
     holders: tuple[type, ...] = (Workbench, BenchScreen, ModelsScreen, ModelScreen, *TABS, LaunchScreen, Form)
     others: tuple[type, ...] = (JobsScreen, JobScreen, DiffScreen, *DIFF_TABS, FitGrid)
     cards: tuple[type, ...] = (GpusScreen, GpuGrid, GpuMemoryScreen, KernelsScreen, KernelMatrix)
-    classes = [kind for each in (*holders, *others, *cards) for kind in each.__mro__]
+    conversions: tuple[type, ...] = (ConvertScreen, ConvertChooser, PlanTable)
+    classes = [kind for each in (*holders, *others, *cards, *conversions) for kind in each.__mro__]
     found: dict[str, tuple[str, str, str]] = {}
     for kind in dict.fromkeys(classes):
         for each in kind.__dict__.get("BINDINGS", ()):

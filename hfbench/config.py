@@ -59,6 +59,8 @@ class Config:
     ui: UiConfig = UiConfig()
     keys: dict[str, str] = field(default_factory=dict)
     """Binding id to key or comma-separated keys, as `hfbench config keys` lists them."""
+    environments: dict[str, str] = field(default_factory=dict)
+    """Pythons of other environments: `[environments.NAME]` with `python = "/path/to/python"` is `NAME.python`."""
 
 
 def read_config(path: Path | None = None) -> Config:

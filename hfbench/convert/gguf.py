@@ -97,7 +97,7 @@ def _blocks(file: GgufFile, placement: Placement) -> Iterator[bytes]:
     from gguf import GGMLQuantizationType, dequantize
 
     tensor = placement.source
-    rows, row_bytes = _rows_of(file, tensor)
+    rows, row_bytes = rows_of(file, tensor)
     raw = numpy.memmap(file.path, dtype=numpy.uint8, mode="r", offset=tensor.begin, shape=(rows, row_bytes))
     order = unpermuted_rows(rows, placement.heads) if placement.heads else None
     step = max(1, BLOCK_VALUES // tensor.shape[-1])
@@ -109,7 +109,7 @@ def _blocks(file: GgufFile, placement: Placement) -> Iterator[bytes]:
             raise HfbenchError(f"{tensor.name}: the gguf package cannot read it: {error}", where=file.path) from error
 
 
-def _rows_of(file: GgufFile, tensor: GgufTensor) -> tuple[int, int]:
+def rows_of(file: GgufFile, tensor: GgufTensor) -> tuple[int, int]:
     """Rows of a tensor and bytes of one; GgufError when they do not fit its type or the file."""
     from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hfbench.convert.boxes import Copy, TensorSpec
@@ -50,3 +50,7 @@ class Plan:
     """Megatron's arguments (what its checkpoint's `args` hold), or the keys of config.json on the way back."""
     launch_flags: tuple[str, ...] = ()
     """What `--use-checkpoint-args` does not restore, as words of a command line."""
+    twins: tuple[tuple[str, str], ...] = ()
+    """Dropped source tensors that must hold the same bits as a used one: to be compared before anything is written."""
+    stacked: Mapping[str, int] = field(default_factory=dict)
+    """Leading dimensions of targets of torch_dist that count layers and experts: 1 or 2, by name."""

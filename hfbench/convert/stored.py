@@ -22,7 +22,10 @@ class Stored:
 class Decoded(Protocol):
     """A tensor whose elements are worked out while it is read: quantized blocks of GGUF, fp8 with its scales."""
 
-    spec: TensorSpec
+    @property
+    def spec(self) -> TensorSpec:
+        """Name, dtype and shape of what reading gives."""
+        ...
 
     def read(self, box: Box) -> bytes | bytearray | memoryview:
         """The elements of a box, row after row without holes, little-endian in the dtype of `spec`."""

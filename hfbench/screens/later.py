@@ -10,7 +10,7 @@ from importlib import import_module
 BREATH = 0.01
 """Seconds between two modules, in which a key or a repaint has the interpreter for itself."""
 
-BEHIND_MODELS = ("screens.model", "screens.jobs", "screens.gpus", "screens.launch", "screens.job")
+BEHIND_MODELS = ("screens.model", "screens.jobs", "screens.gpus", "screens.launch", "screens.job", "screens.convert")
 """What keys of the Models screen ask for: modules of the package."""
 
 BEHIND_MODEL = (

@@ -77,7 +77,7 @@ class ModelScreen(BenchScreen):
     help = Help(
         "Model",
         "`[` and `]` or left and right change the tab, `b` lists the biggest tensors, `B` measures the model, "
-        "`=` compares it with another.\n"
+        "`=` compares it with another, `C` converts it to Megatron.\n"
         "Weights are read in a process of their own: everything works while the numbers still grow.",
     )
 
@@ -87,6 +87,7 @@ class ModelScreen(BenchScreen):
         Binding("b", "biggest", "biggest", id="model.biggest"),
         Binding("B", "bench", "bench", id="model.bench"),
         Binding("equals_sign", "app.compare", "compare", id="model.compare"),
+        Binding("C", "app.convert", "convert", id="model.convert"),
         Binding("a", "actions", "actions", id="model.actions"),
         Binding("slash", "filter", "filter", id="screen.filter"),
         Binding("t", "front('TensorsTab')", "tensors", show=False, id="model.tensors"),

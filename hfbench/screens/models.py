@@ -49,7 +49,7 @@ COLUMNS = (
 SOURCE_COLUMNS = (Column("source", "Sources"), Column("count", "", align="right", min=4))
 
 
-MEASURING = ("bench.generate", "diff", "inspect", "gpus", "screenshot")
+MEASURING = ("bench.generate", "diff", "inspect", "gpus", "screenshot", "verify")
 """Actions that make no model: when one is over the disk is as it was."""
 
 
@@ -82,8 +82,8 @@ class ModelsScreen(BenchScreen):
     help = Help(
         "Models",
         "At the left where models come from, `tab` moves between there and the list. `enter` opens a model, "
-        "`B` measures it, `=` compares it with another, `a` lists everything that can be done, `u` looks at the disk "
-        "again.\n"
+        "`B` measures it, `=` compares it with another, `C` converts it to Megatron, `a` lists everything that can be "
+        "done, `u` looks at the disk again.\n"
         "State is what the headers of the weights and the configuration tell: ok, ! for a warning, x for an error.",
     )
 
@@ -91,6 +91,7 @@ class ModelsScreen(BenchScreen):
         Binding("B", "bench", "bench", id="models.bench"),
         Binding("f", "fit", "fit", id="models.fit"),
         Binding("equals_sign", "app.compare", "compare", id="models.compare"),
+        Binding("C", "app.convert", "convert", id="models.convert"),
         Binding("a", "actions", "actions", id="models.actions"),
         Binding("slash", "filter", "filter", id="screen.filter"),
         Binding("y", "copy_path", "copy path", id="models.copy"),

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 EVERYWHERE = {
     "record": ("record", "Begin to record what is started as a script, or end it"),
     "compare": ("compare models", "Choose a second model and show what sets it apart from the one in view"),
+    "convert": ("convert", "Plan, write and prove a conversion of the model in view to Megatron, or back"),
+    "convert(True)": ("convert another", "Choose a model, or a checkpoint of Megatron, and convert it"),
     "jump": ("jump", "Show a letter on every region that takes keys"),
     "help": ("help", "Say what is focused and which keys work"),
     "quit": ("quit", "Leave; jobs go on"),

@@ -1,7 +1,11 @@
-"""A small GGUF file in llama.cpp's layout, written by the gguf package from weights the test knows."""
+"""A small GGUF file in llama.cpp's layout, and torch as a judge of files, in a process of its own."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -106,3 +110,35 @@ def tiny_gguf(tmp_path: Path) -> TinyGguf:
         }
     weights = {name: source.standard_normal(shape, dtype=numpy.float32) for name, shape in shapes.items()}
     return TinyGguf(tmp_path / "tiny.gguf", weights)
+
+
+class TorchJudge:
+    """torch in a process of its own, asked by the names of the functions of `torch_judge.py`."""
+
+    def __init__(self) -> None:
+        script = Path(__file__).with_name("torch_judge.py")
+        self.process = subprocess.Popen(
+            [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def __call__(self, call: str, *arguments: object) -> Any:
+        assert self.process.stdin
+        assert self.process.stdout
+        print(json.dumps({"call": call, "with": [*map(_plain, arguments)]}), file=self.process.stdin, flush=True)
+        answer = json.loads(self.process.stdout.readline())
+        assert not (isinstance(answer, dict) and "error" in answer), answer
+        return answer
+
+
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, Path) else value
+
+
+@pytest.fixture(scope="session")
+def torch_judge() -> Iterator[TorchJudge]:
+    """The one process with torch of all tests of conversions."""
+    judge = TorchJudge()
+    yield judge
+    assert judge.process.stdin
+    judge.process.stdin.close()
+    judge.process.wait(30)
