@@ -70,7 +70,7 @@ def test_open_filter_launch_kill_the_terminal_come_back_record_and_replay(
     second.press("C-u")
     second.type(str(saved))
     second.press("Enter")
-    second.wait("replay it with")
+    second.wait("--script")  # of the sentence that says how to replay it, wherever its lines break
     second.press("q")
     second.wait("[left with status 0]")
 
