@@ -25,7 +25,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from claims import RESULTS, machine
 from gpu_parts import card, kernels, models
@@ -88,10 +88,9 @@ def main() -> None:
         return
     wanted = [part for part in PARTS if not words.only or part.name in words.only.split(",")]
     if unknown := {*filter(None, words.only.split(","))} - {part.name for part in PARTS}:
-        sys.exit(
-            f"gpu.py: no part is called {', '.join(sorted(unknown))}; there are {', '.join(p.name for p in PARTS)}"
-        )
-    dry = words.dry_run is not None
+        _refuse(f"no part is called {', '.join(sorted(unknown))}; there are {', '.join(p.name for p in PARTS)}")
+    dry, results = words.dry_run is not None, words.dry_run or RESULTS
+    _try_to_write(results)
     with tempfile.TemporaryDirectory(prefix="bench-gpu-") as scratch:
         began = time.monotonic()
         told: dict[str, Any] = {}
@@ -111,7 +110,7 @@ def main() -> None:
     }
     if not any(each["ok"] for each in told.values()):
         sys.exit(int(Exit.ENVIRONMENT))  # nothing was measured: there is nothing to keep
-    path = _write(record, words.dry_run or RESULTS)
+    path = _write(record, results)
     print(f"{record['seconds']} s: {path}")
     missing = {int(Exit.ENVIRONMENT)} if dry else set[int]()
     fine = all(each["exit"] in {0, *missing} and each["figures"].get("holds") is not False for each in told.values())
@@ -121,11 +120,27 @@ def main() -> None:
 def _words() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Run everything of hfbench that needs a GPU.")
     parser.add_argument("--dry-run", metavar="FOLDER", type=Path, help="on the CPU with tiny sizes, into FOLDER")
-    parser.add_argument("--only", default="", help="parts by name, with commas between")
+    names = ", ".join(part.name for part in PARTS)
+    parser.add_argument("--only", default="", help=f"parts by name, with commas between: {names}")
     parser.add_argument("--part", default="", help=argparse.SUPPRESS)
     parser.add_argument("--scratch", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, default=0.0, help=argparse.SUPPRESS)
     return parser.parse_args()
+
+
+def _refuse(sentence: str) -> NoReturn:
+    print(f"gpu.py: {sentence}", file=sys.stderr)
+    sys.exit(int(Exit.USAGE))
+
+
+def _try_to_write(folder: Path) -> None:
+    """Find out before minutes of a GPU are spent, not after."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(2**16))
+    except OSError as error:
+        _refuse(f"{folder}: cannot be written: {error.strerror}")
 
 
 def _inside(words: argparse.Namespace) -> None:
@@ -247,7 +262,6 @@ def _of_bound(told: dict[str, Any]) -> dict[str, float]:
 def _write(record: dict[str, Any], folder: Path) -> Path:
     name = "dry-run" if record["dry_run"] else re.sub(r"[^a-z0-9]+", "-", record["gpu"].lower()).strip("-")
     path = folder / f"{name}-{record['date'][:10]}.json"
-    folder.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1) + "\n")
     return path
 

@@ -10,10 +10,20 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import pytest_textual_snapshot
 
 from hfbench.line_width import lines_of
+
+# A busy machine is slow, which is no finding; in CI a commit is judged by the same examples each time.
+hypothesis.settings.register_profile(
+    "suite",
+    deadline=None,
+    derandomize="CI" in os.environ,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("suite")
 
 TOYS = Path(__file__).parent / "toys"
 UNPRIVILEGED = Path(__file__).parent / "unprivileged.py"
@@ -22,7 +32,14 @@ REFUSED = 77
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marks of this suite."""
+    """Register the marks of this suite, and what its thousands of processes inherit.
+
+    Without bytecode each would compile all of hfbench that it imports; with more threads than its worker's core, torch
+    spends three times the CPU seconds on tensors of a few kilobytes.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     config.addinivalue_line("markers", "unprivileged: permissions must bind; root runs the test in a lesser process")
 
 

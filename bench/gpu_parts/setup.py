@@ -39,7 +39,7 @@ def perform(name: str, **values: Any) -> Any:
 def with_model(setup: Setup) -> str:
     """The model's folder; HfbenchError where it was not made."""
     if not (setup.model / "config.json").is_file():
-        raise HfbenchError("there is no model: the part that makes it failed")
+        raise HfbenchError("there is no model: the part `model`, which makes it, failed or is not among --only")
     return str(setup.model)
 
 

@@ -23,11 +23,13 @@ class BenchLoad:
 
     model: str = param("Folder, HF cache entry or Hub reference", kind="model", positional=True)
     device: str = param("Where to: cpu, cuda:N, or auto for the first GPU", default="cpu", kind="device")
-    loaders: tuple[str, ...] = param("Loaders by name; default all that can run", default=())
+    loaders: tuple[str, ...] = param("Loaders by name, such as safetensors-mmap; default all that can run", default=())
     cache: Literal["both", "cold", "warm"] = param("State of the page cache", default="both")
     rounds: int = param("Most loads of each loader in each state", default=10, ge=1, le=10_000)
     ci: float = param("Stop when every median is known within this share", default=0.05, ge=0.0001, le=1)
-    budget: float = param("Time to measure; the round under way is finished", default=120.0, kind="duration", ge=0.001)
+    budget: float = param(
+        "Time to measure; the round under way is finished", default=120.0, kind="duration", ge=0.001, unit="s"
+    )
     limit: float = param("Time one load may take", default=600.0, kind="duration", ge=0.1, unit="s")
 
     def perform(self, run: Run) -> LoadResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -60,8 +61,12 @@ class Gpus:
     def samples(self) -> Iterator[GpusResult]:
         """As many samples as were asked for, `interval` apart; without an end when watching and no count is given."""
         from hfbench.gpu.telemetry import Sampler
-        from hfbench.gpu.telemetry.demo import demo_cards
+        from hfbench.gpu.telemetry.demo import DEMO_GPUS, MOST, demo_cards
 
+        told = os.environ.get(DEMO_GPUS, "").strip()
+        if told and not told.isdecimal():
+            remedy = f"give a number up to {MOST}, or unset it"
+            raise UsageError(f"{told[:20]!r} is no number of cards", where=DEMO_GPUS, remedy=remedy)
         sampler = Sampler(demo=(demo_cards() or DEMO_CARDS) if self.demo else None)
         due, taken = time.monotonic(), 0
         try:

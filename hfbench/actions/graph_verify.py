@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hfbench.jobs.run import Run
 
 WIDTH = 80
+_ERRORS = ("against_eager", "against_no_cache")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,12 +112,15 @@ class GraphVerify:
         )
 
 
+def _worst(errors: list[float | None]) -> str:
+    """The largest of the errors; `NaN` where one is none because a value was not finite."""
+    known = [each for each in errors if each is not None]
+    return "-" if not errors else "NaN" if len(known) < len(errors) else f"{max(known):.1e}"
+
+
 def _row(size: SizeCheck) -> str:
-    eager = max((step.against_eager or 0.0 for step in size.steps), default=None)
-    no_cache = max((step.against_no_cache or 0.0 for step in size.steps), default=None)
-    figures = "".join(
-        f"{'-' if worst is None else f'{worst:.1e}':>{width}}" for worst, width in ((eager, 12), (no_cache, 14))
-    )
+    eager, no_cache = (_worst([getattr(step, name) for step in size.steps]) for name in _ERRORS)
+    figures = f"{eager:>12}{no_cache:>14}"
     return f"{size.batch:>5}  {size.verdict:<8}{len(size.steps):>5}{size.operations:>12}{figures}"
 
 

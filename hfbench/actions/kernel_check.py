@@ -65,7 +65,7 @@ class KernelCheck:
     """Run a Triton kernel in the interpreter beside its reference, with guards around everything it may write."""
 
     kernel: str = param("Kernel by name, or path of a file with one", positional=True)
-    dtype: tuple[str, ...] = param("Element types; default all the kernel takes", default=())
+    dtype: tuple[str, ...] = param("Element types, such as bf16; default all the kernel takes", default=())
     config: str = param("Only configurations whose label holds this", default="")
     limit: float = param("CPU time one case may take", default=60.0, kind="duration", ge=1, unit="s")
     workers: int = param("Processes at a time; 0 takes every CPU where there are many cases", default=0, ge=0, le=1024)

@@ -68,7 +68,7 @@ class KernelStatic:
 
     kernel: str = param("Kernel by name, or path of a file with one", positional=True)
     arch: tuple[str, ...] = param("Architectures such as sm_90, or cards such as H100", default=USUAL)
-    dtype: tuple[str, ...] = param("Element types; default the kernel's usual one", default=())
+    dtype: tuple[str, ...] = param("Element types, such as bf16; default the kernel's usual one", default=())
     config: str = param("Only configurations whose label holds this", default="")
     limit: float = param("CPU time one compilation may take", default=120.0, kind="duration", ge=1, unit="s")
     workers: int = param("Compilations at a time; 0 takes every CPU of the process", default=0, ge=0, le=1024)

@@ -71,7 +71,7 @@ class KernelTime:
     kernel: str = param("Kernel by name, or path of a file with one", positional=True)
     device: str = param("Where to run: cuda:N, or cpu for the references alone", default="cuda:0", kind="device")
     config: str = param("Only configurations whose label holds this", default="")
-    dtype: tuple[str, ...] = param("Element types; default the kernel's usual one", default=())
+    dtype: tuple[str, ...] = param("Element types, such as bf16; default the kernel's usual one", default=())
     size: tuple[str, ...] = param('Sizes such as "R=4096 C=8192"; default those it declares', default=())
     ci: float = param("Stop when the median is known within this share", default=0.01, ge=0.0001, le=1)
     budget: float = param("Time for each figure", default=0.5, kind="duration", ge=0.001, unit="s")

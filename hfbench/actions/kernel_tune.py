@@ -70,7 +70,7 @@ class KernelTune:
     device: str = param("Where to run: cuda:N, or cpu to time references instead", default="cuda:0", kind="device")
     out: Path | None = param("File of the rows; default one in the cache folder", default=None, kind="path")
     config: str = param("Only configurations whose label holds this", default="")
-    dtype: tuple[str, ...] = param("Element types; default the kernel's usual one", default=())
+    dtype: tuple[str, ...] = param("Element types, such as bf16; default the kernel's usual one", default=())
     size: tuple[str, ...] = param('Sizes such as "R=4096 C=8192"; default those it declares', default=())
     arch: str = param("On the CPU: prune for this architecture, such as sm_90", default="")
     again: Literal["none", "failed", "all"] = param("Which rows of earlier runs to run again", default="none")

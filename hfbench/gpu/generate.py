@@ -11,21 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hfbench.errors import UsageError
 from hfbench.gpu.ceilings import measure_ceilings
 from hfbench.gpu.decoding import Decoder, Iteration
-from hfbench.gpu.devices import Gpu, find_device
-from hfbench.gpu.generate_model import (
-    Loaded,
-    Words,
-    context_length,
-    import_libraries,
-    load_model,
-    load_tokenizer,
-    pin_threads,
-    read_config,
-    refuse_broken,
-    stay_offline,
-    translated,
-)
+from hfbench.gpu.devices import find_device
+from hfbench.gpu.generate_model import Loaded, Words, translated
 from hfbench.gpu.generate_modes import Prepared, prepare, refuse_mode
+from hfbench.gpu.generate_open import Opened, open_model, unused_note
 from hfbench.gpu.generate_result import GenerateResult, Metrics, WarmUp
 from hfbench.gpu.memory import forget_peak, peak_memory
 from hfbench.gpu.prompts import ordinary_vocabulary, random_prompts, read_prompt, text_prompts
@@ -38,7 +27,6 @@ from hfbench.gpu.timing.samples import Samples
 from hfbench.gpu.timing.stopping import MedianInterval, Stop
 from hfbench.gpu.timing.verdicts import Verdict, judge
 from hfbench.models.problem import counted
-from hfbench.models.reference import Location, resolve
 
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
@@ -94,29 +82,18 @@ def measure(request: Request, run: Run) -> GenerateResult:
     text = read_prompt(request.prompt_text, request.prompt_file)
     gpu = find_device(request.device)
     refuse_mode(request.mode, on_gpu=gpu is not None)
-    location = resolve(request.model)
-    folder = location.folder
-    refuse_broken(location, with_text=bool(text))
-    stay_offline()
-    import_libraries(run)
-    threads = pin_threads(request.threads)
-    config = read_config(folder)
-    words = load_tokenizer(folder)
-    length = request.prompt if not text else 1  # a random prompt is checked before it is drawn
-    _refuse_overlong(config, length, request.new_tokens, folder)
-    prompts = _prompts(request, config, words, text)
-    _refuse_overlong(config, len(prompts[0]), request.new_tokens, folder)
+    opened = open_model(request.model, gpu, run, threads=request.threads, with_text=bool(text))
+    _refuse_overlong(opened, request.prompt if not text else 1, request.new_tokens)  # before a random one is drawn
+    prompts = _prompts(request, opened, text)
+    _refuse_overlong(opened, len(prompts[0]), request.new_tokens)
     forget_peak()
-    run.progress("load", 0, 1)
-    loaded = load_model(folder, gpu=gpu, dtype=request.dtype, attention=request.attention)
-    run.progress("load", 1, 1)
-    run.log(f"loaded {request.model} as {loaded.dtype} on {loaded.device} in {loaded.seconds:.2f} s")
-    measurement = _Measurement(request, run, loaded, words, prompts)
+    loaded = opened.load(run, dtype=request.dtype, attention=request.attention)
+    measurement = _Measurement(request, run, loaded, opened.words, prompts)
     measurement.prepare()
     measurement.warm_up()
     with WhileRunning(run, gpu.lease if gpu else "cpu") as watched:
         measurement.run_to_the_stop()
-    return _result(measurement, location=location, gpu=gpu, threads=threads, use=watched.use)
+    return _result(measurement, opened, use=watched.use)
 
 
 @dataclass
@@ -222,36 +199,29 @@ class _Measurement:
             self.run.metric(name, getattr(iteration, name), "s")
 
 
-def _refuse_overlong(config: Any, prompt: int, new_tokens: int, folder: Path) -> None:
-    limit = context_length(config)
-    if limit is not None and prompt + new_tokens > limit:
-        raise UsageError(
-            f"{counted(prompt, 'prompt token')} and {new_tokens} new ones exceed the context of {limit}",
-            where=folder,
-            remedy="lower prompt or new_tokens",
-        )
+def _refuse_overlong(opened: Opened, prompt: int, new_tokens: int) -> None:
+    what = f"{counted(prompt, 'prompt token')} and {new_tokens} new ones"
+    opened.refuse_overlong(prompt + new_tokens, what, remedy="prompt or new_tokens")
 
 
-def _prompts(request: Request, config: Any, words: Words, text: str) -> list[list[int]]:
+def _prompts(request: Request, opened: Opened, text: str) -> list[list[int]]:
     """Token ids of every sequence: the given text in each, or random rows that differ."""
     if text:
-        return text_prompts(text, words, request.batch)
-    known, special = ordinary_vocabulary(config, words)
+        return text_prompts(text, opened.words, request.batch)
+    known, special = ordinary_vocabulary(opened.config, opened.words)
     return random_prompts(
         vocabulary=known, special=special, length=request.prompt, batch=request.batch, seed=request.seed
     )
 
 
-def _result(
-    taken: _Measurement, *, location: Location, gpu: Gpu | None, threads: int, use: GpuUse | None
-) -> GenerateResult:
+def _result(taken: _Measurement, opened: Opened, *, use: GpuUse | None) -> GenerateResult:
     request, loaded, outputs = taken.request, taken.loaded, taken.iterations[-1].output_ids
     company, peak = taken.watch.company(), peak_memory(loaded.device)  # before the ceilings take memory and time
     return GenerateResult(
         model=request.model,
-        folder=str(location.folder),
+        folder=str(opened.location.folder),
         device=str(loaded.device),
-        device_name=gpu.name if gpu else platform.machine(),
+        device_name=opened.gpu.name if opened.gpu else platform.machine(),
         dtype=loaded.dtype,
         attention=request.attention,
         mode=request.mode,
@@ -259,7 +229,7 @@ def _result(
         prompt_tokens=len(taken.prompts[0]),
         new_tokens=request.new_tokens,
         seed=request.seed,
-        threads=threads,
+        threads=opened.threads,
         load_seconds=loaded.seconds,
         warmup=WarmUp(asked=request.warmup, iterations=len(taken.warmed), seconds=taken.warmed),
         iterations=len(taken.iterations),
@@ -277,21 +247,21 @@ def _result(
         gpu=use,
         verified=taken.prepared.verified,
         compiled=taken.prepared.compiled,
-        roofline=_roofline(taken, location, gpu),
+        roofline=_roofline(taken, opened),
     )
 
 
-def _roofline(taken: _Measurement, location: Location, gpu: Gpu | None) -> Roofline:
+def _roofline(taken: _Measurement, opened: Opened) -> Roofline:
     """The median step against the ceilings, which are measured now; context is the mean over the decode steps."""
     request, loaded = taken.request, taken.loaded
     taken.run.log("measuring what the device copies and multiplies at best")
     context = len(taken.prompts[0]) + request.new_tokens / 2
     return roofline(
-        step_work(loaded.model, location, dtype=loaded.dtype, batch=request.batch, context=context),
+        step_work(loaded.model, opened.location, dtype=loaded.dtype, batch=request.batch, context=context),
         tpot=taken.tpot.summary().p50,
         context=context,
         ceilings=measure_ceilings(loaded.device, loaded.dtype),
-        card=gpu.name if gpu else None,
+        card=opened.gpu.name if opened.gpu else None,
     )
 
 
@@ -335,6 +305,8 @@ def _notes(taken: _Measurement) -> list[str]:
         notes.append(f"no output text: {taken.words.reason}")
     if request.batch > 1 and (request.prompt_text or request.prompt_file):
         notes.append("every sequence of the batch has the same prompt")
+    if taken.loaded.unused:
+        notes.append(unused_note(taken.loaded.unused))
     if len(taken.warmed) < request.warmup:
         fitted = f"{len(taken.warmed)} of {counted(request.warmup, 'warm-up iteration')}"
         notes.append(f"only {fitted} fitted the budget")

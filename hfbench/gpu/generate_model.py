@@ -45,12 +45,13 @@ class Words:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model on its device; `seconds` is what reading and moving it took."""
+    """A model on its device; `seconds` is what reading and moving it took, `unused` tensors it has no place for."""
 
     model: Any
     device: Any
     dtype: str
     seconds: float
+    unused: tuple[str, ...] = ()
 
 
 def refuse_broken(location: Location, *, with_text: bool) -> None:
@@ -125,16 +126,22 @@ def load_model(folder: Path, *, gpu: Gpu | None, dtype: str, attention: str) -> 
     device = _torch_device(gpu)
     began = time.perf_counter()
     with translated(folder, "transformers cannot load the model"):
-        model, told = AutoModelForCausalLM.from_pretrained(
-            folder,
-            dtype=getattr(torch, DTYPES[dtype]) if dtype in DTYPES else "auto",
-            attn_implementation=attention,
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-            ignore_mismatched_sizes=True,  # reported below, by name
-            output_loading_info=True,
-        )
+        try:
+            model, told = AutoModelForCausalLM.from_pretrained(
+                folder,
+                dtype=getattr(torch, DTYPES[dtype]) if dtype in DTYPES else "auto",
+                attn_implementation=attention,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                ignore_mismatched_sizes=True,  # reported below, by name
+                output_loading_info=True,
+            )
+        except ValueError as error:
+            if "attention implementation" not in str(error):
+                raise
+            found = f"transformers has no attention {attention} for this model"
+            raise HfbenchError(found, where=folder, remedy="use attention eager") from error
         _refuse_incomplete(folder, told)
         model = model.to(device).eval()
     return Loaded(
@@ -142,6 +149,7 @@ def load_model(folder: Path, *, gpu: Gpu | None, dtype: str, attention: str) -> 
         device=device,
         dtype=_short_dtype(model),
         seconds=time.perf_counter() - began,
+        unused=tuple(sorted(map(str, told.get("unexpected_keys", ())))),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -32,10 +33,11 @@ from hfbench.screens.kernel_asks import (
     own_state,
     read_kernels,
 )
+from hfbench.screens.kernel_trials import Trials, Tried
 from hfbench.widgets.glyphs import glyphs_of
 from hfbench.widgets.help import Help
 from hfbench.widgets.kernel_matrix import KernelMatrix
-from hfbench.widgets.kernel_rows import KernelState, row_lines
+from hfbench.widgets.kernel_rows import WAITS, KernelState, Trial, row_lines
 from hfbench.widgets.notice import Notice
 from hfbench.widgets.progress_line import ProgressLine
 from hfbench.widgets.progress_text import Phase
@@ -59,7 +61,8 @@ class KernelsScreen(BenchScreen):
         "Kernels",
         "Verdicts of earlier runs are here at once; `s` compiles the kernel under the cursor, `S` one after the other "
         "all that lack some, as jobs that need no GPU. A job goes on when you leave, those that wait do not begin.\n"
-        "`J` opens the job. `c`, `t` and `T` check, time and tune the kernel; `o` opens a file with one of your own; "
+        "`J` opens the job. `c`, `t` and `T` check, time and tune the kernel, and what the latest job of each found "
+        "stands below; `o` opens a file with one of your own; "
         "`tab` goes to the text below, which scrolls. `u` reads anew, `y` copies the command.",
     )
 
@@ -93,7 +96,11 @@ class KernelsScreen(BenchScreen):
         self._reading = Background(self, ReadAll)
         self._following = Background(self, lambda error: Compiled("", error=error))
         self._opening = Background(self, NotOpened)
+        self._trials = Trials(self)
+        self._tried: Mapping[str, tuple[Trial, ...]] = {}
         self._read = False
+        self._came_back = False
+        """Whether a job compiles that this screen did not start: its kernel is where the cursor is wanted."""
 
     @property
     def at_rest(self) -> bool:
@@ -115,13 +122,15 @@ class KernelsScreen(BenchScreen):
         """Read, and look whether a job compiles already."""
         self.set_focus(self.query_one(KernelMatrix))
         self.action_update()
+        self._trials.look(self.bench.machine.known_jobs)
         jobs = [row.id for row in self.bench.machine.known_jobs if row.action == STATIC and not row.state.over]
         if jobs:
+            self._came_back = True
             self._following.start(partial(follow_running, jobs))
 
     def on_unmount(self) -> None:
         """Nobody looks any more; a job goes on."""
-        for each in (self._reading, self._following, self._opening):
+        for each in (self._reading, self._following, self._opening, self._trials):
             each.stop()
 
     def on_screen_resume(self) -> None:
@@ -129,7 +138,18 @@ class KernelsScreen(BenchScreen):
         super().on_screen_resume()
         self._paint()
 
+    def machine_changed(self) -> None:
+        """Jobs began or ended, such as a check."""
+        super().machine_changed()
+        self._trials.look(self.bench.machine.known_jobs)
+
     # -- what is known --------------------------------------------------------
+
+    @on(Tried)
+    def _told(self, message: Tried) -> None:
+        self._tried = message.trials
+        if self.is_mounted and self.in_front:
+            self._paint_row()
 
     def action_update(self) -> None:
         """Read anew what earlier runs left."""
@@ -140,7 +160,7 @@ class KernelsScreen(BenchScreen):
     def _listed(self, message: Listed) -> None:
         self.kernels = {each.kernel: each for each in message.states}
         for kernel in self.waiting:
-            self._mark(kernel, "waits")
+            self._mark(kernel, WAITS)
         self._paint()
 
     @on(Analysed)
@@ -197,7 +217,7 @@ class KernelsScreen(BenchScreen):
         self._next()
 
     def _at_work(self, kernel: str) -> bool:
-        return self.kernels[kernel].work not in ("", "waits")
+        return self.kernels[kernel].work not in ("", WAITS)
 
     def _next(self) -> None:
         if not self.job and self.waiting:
@@ -208,7 +228,7 @@ class KernelsScreen(BenchScreen):
             failed = partial(self._refused, kernel)
             self.bench.start_job(request, started=partial(self._started, kernel), failed=failed)
         for kernel in self.waiting:
-            self._mark(kernel, "waits")
+            self._mark(kernel, WAITS)
         self._paint()
 
     def _started(self, kernel: str, id: str) -> None:
@@ -226,6 +246,10 @@ class KernelsScreen(BenchScreen):
         self.phases = message.phases
         self._mark(message.kernel, "compiling")
         self._paint()
+        if self._came_back and self.in_front and message.kernel in self.kernels:
+            self._came_back = False
+            if not (matrix := self.query_one(KernelMatrix)).cursor:
+                matrix.go_to(message.kernel)
 
     @on(Compiled)
     def _compiled(self, message: Compiled) -> None:
@@ -286,4 +310,5 @@ class KernelsScreen(BenchScreen):
 
     def _paint_row(self) -> None:
         row, glyphs = self.query_one(KernelMatrix).current, glyphs_of(self.app)
-        self.query_one(SpanView).show(lambda width: row_lines(row, width, glyphs) if row else [])
+        trials = self._tried.get(row.state.kernel, ()) if row else ()
+        self.query_one(SpanView).show(lambda width: row_lines(row, width, glyphs, trials) if row else [])

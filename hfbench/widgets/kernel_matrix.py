@@ -33,9 +33,13 @@ class KernelMatrix(LineTable):
 
     help: ClassVar[Help] = Help(
         "Kernels",
-        "`ok`; `x smem`: asks for more shared memory than a block may have there; `x tmem`: more tensor memory; "
+        "A row a configuration, a column an architecture: sm_80 A100, sm_86 A10 and RTX 3090, sm_89 L4, L40S and "
+        "RTX 4090, sm_90 H100 and H200, sm_100 B200, sm_120 RTX 5090.\n"
+        "`ok`: fits; `x smem`: asks for more shared memory than a block may have there; `x tmem`: more tensor memory; "
         "`! spill`: registers do not suffice; `x fails`: does not compile; `~`: could not be judged; `-`: not yet "
-        "compiled. A kernel's own row counts what is fine. `enter` folds a kernel, `s` compiles it, `S` all of them.",
+        "compiled. Wide terminals add figures: `ok 96r 32k` takes 96 registers a thread and 32 KiB of shared memory "
+        "a block, `! spills 672` spills 672 bytes a thread.\n"
+        "A kernel's own row counts what is fine. `enter` folds a kernel, `s` compiles it, `S` all of them.",
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "fold", show=False, id="kernels.fold")]

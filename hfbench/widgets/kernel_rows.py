@@ -23,6 +23,8 @@ STATES: dict[str, State] = {
 }
 _WORDS = {"failed": "fails", "timeout": "slow", "crash": "crash"}
 NOT_YET = "-"
+WAITS = "waits"
+"""The work of a kernel that is compiled after another one."""
 
 ARCH, VERDICT = 7, 9
 """Cells of the first two columns of what is told in full."""
@@ -41,6 +43,18 @@ class KernelState:
     """The sentence of each configuration, by its label."""
     work: str = ""
     """What is done with it now, such as `waits`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """The latest job of an action on a kernel: `what` is `check`, `time` or `tune`, `text` what it found."""
+
+    what: str
+    job: str
+    text: str
+    state: State = ""
+    outdated: bool = False
+    """Whether the kernel's file was written after the job began."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +129,16 @@ def _word(row: StaticRow, *, wide: bool) -> str:
 # -- the row under the cursor -------------------------------------------------
 
 
-def row_lines(row: MatrixRow, width: int, glyphs: Glyphs) -> list[list[Span]]:
-    """All that is known of a row, in lines of `width` cells."""
-    return list(_config_lines(row, width, glyphs) if row.config else facts_lines([*_kernel_facts(row)], width, glyphs))
+def row_lines(row: MatrixRow, width: int, glyphs: Glyphs, trials: Sequence[Trial] = ()) -> list[list[Span]]:
+    """All that is known of a row, in lines of `width` cells; of a kernel, its `trials` too."""
+    if row.config:
+        return list(_config_lines(row, width, glyphs))
+    return list(facts_lines([*_kernel_facts(row), *map(_trial, trials)], width, glyphs))
+
+
+def _trial(trial: Trial) -> Fact:
+    later = "; the file was changed since" if trial.outdated else ""
+    return Fact(trial.what, f"{trial.text} (job {trial.job}{later})", trial.state)
 
 
 def _kernel_facts(row: MatrixRow) -> Iterator[Fact]:
@@ -125,7 +146,7 @@ def _kernel_facts(row: MatrixRow) -> Iterator[Fact]:
     yield Fact("kernel", f"{state.name}: {state.summary}" if state.summary else state.name)
     yield Fact("file", state.file, "muted")
     if state.work:
-        yield Fact("now", state.work)
+        yield Fact("now", "waits for the job under way, which J opens" if state.work == WAITS else state.work)
     if not state.rows:
         yield Fact("verdicts", "not compiled yet: s compiles it, which needs no GPU", "unknown")
         return

@@ -125,8 +125,10 @@ class Painted(Widget):
         """Paint what changed since the last time."""
         if not self.is_mounted or not self.size:
             return
-        before, self._painted = self._painted or [], None
-        if regions := changed_regions(before, self._current(), self.size.width):
+        before, self._painted = self._painted, None
+        if before is None:  # laid out anew: what stands on the screen is not known
+            self.refresh()
+        elif regions := changed_regions(before, self._current(), self.size.width):
             self.refresh(*regions)
 
     def render_line(self, y: int) -> Strip:

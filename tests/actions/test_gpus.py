@@ -157,3 +157,9 @@ def test_several_samples_are_a_progress_and_the_last_is_the_result() -> None:
 def test_watching_without_an_end_needs_a_terminal() -> None:
     with pytest.raises(UsageError, match="no end without count"):
         Gpus(watch=True).perform(Run())
+
+
+def test_a_word_in_place_of_a_number_of_made_up_cards_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFBENCH_DEMO_GPUS", "many")
+    with pytest.raises(UsageError, match=r"HFBENCH_DEMO_GPUS: 'many' is no number of cards\. Give a number up to 64"):
+        Gpus().perform(Run())

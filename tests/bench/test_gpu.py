@@ -111,9 +111,17 @@ def test_a_part_that_hangs_or_dies_costs_itself_alone(tmp_path: Path) -> None:
 def test_a_part_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     words = [sys.executable, str(BENCH / "gpu.py"), "--only", "tele", "--dry-run", str(tmp_path / "out")]
     done = subprocess.run(words, env=without_textual(tmp_path), capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith("gpu.py: no part is called tele; there are model, ")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    words = [sys.executable, str(BENCH / "gpu.py"), "--only", "check", "--dry-run", str(tmp_path / "file" / "out")]
+    done = subprocess.run(words, env=without_textual(tmp_path), capture_output=True, text=True, timeout=60)
+    told = f"gpu.py: {tmp_path / 'file' / 'out'}: cannot be written: Not a directory\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
 
 
 def test_without_a_gpu_nothing_is_written(tmp_path: Path) -> None:

@@ -28,14 +28,24 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A llama of two layers with random weights and without a tokenizer; its context is 64."""
+    return make_llama(tmp_path_factory.mktemp("models") / "tiny", layers=2)
+
+
+@pytest.fixture(scope="session")
+def tiniest_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with one layer, for what costs seconds a layer."""
+    return make_llama(tmp_path_factory.mktemp("models") / "tiniest", layers=1)
+
+
+def make_llama(folder: Path, *, layers: int) -> Path:
+    """Write a llama with random weights."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    folder = tmp_path_factory.mktemp("models") / "tiny"
     config = transformers.LlamaConfig(
         vocab_size=128,
         hidden_size=32,
         intermediate_size=64,
-        num_hidden_layers=2,
+        num_hidden_layers=layers,
         num_attention_heads=4,
         num_key_value_heads=2,
         max_position_embeddings=64,

@@ -23,7 +23,7 @@ from hfbench.jobs.events import Event, Log, Metric, Progress
 from hfbench.jobs.run import Run
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
+transformers = pytest.importorskip("transformers")
 load_file = pytest.importorskip("safetensors.torch").load_file
 save_file = pytest.importorskip("safetensors.torch").save_file
 
@@ -319,6 +319,23 @@ def test_a_config_of_an_unknown_kind_is_refused_and_its_code_is_not_run(tiny_cop
     edit(tiny_copy / "config.json", model_type="mine", auto_map={"AutoConfig": "custom.Config"})
     assert "transformers cannot read the configuration" in refused(tiny_copy)
     assert not marker.exists()
+
+
+def test_a_model_that_fills_gaps_is_refused(tiny_copy: Path) -> None:
+    edit(tiny_copy / "config.json", architectures=["BertForMaskedLM"])
+    assert "is a BertForMaskedLM, which generates no text" in refused(tiny_copy)
+
+
+def test_an_attention_that_a_model_lacks_is_named_with_the_way_out(tmp_path: Path) -> None:
+    config = transformers.BloomConfig(vocab_size=64, hidden_size=16, n_layer=1, n_head=2)
+    transformers.BloomForCausalLM(config).save_pretrained(tmp_path)
+    assert refused(tmp_path).endswith("transformers has no attention sdpa for this model. Use attention eager")
+
+
+def test_weights_that_the_model_has_no_place_for_are_told(tiny_copy: Path) -> None:
+    edit(tiny_copy / "config.json", num_hidden_layers=1)
+    told = "the model as configured has no place for 9 tensors of its files: model.layers.1."
+    assert any(note.startswith(told) for note in measured(tiny_copy).notes)
 
 
 def test_a_text_without_a_tokenizer_is_refused_with_the_way_out(tiny_llama: Path) -> None:

@@ -126,11 +126,11 @@ def test_a_graph_that_is_wrong_is_refused_by_the_name_of_its_fault(
 
 @pytest.mark.slow
 def test_compiling_cold_and_warm_are_told_apart(
-    tiny_llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiniest_llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
-    eager = measured(tiny_llama)
-    first, again = (measured(tiny_llama, mode="compile") for _ in range(2))
+    eager = measured(tiniest_llama)
+    first, again = (measured(tiniest_llama, mode="compile") for _ in range(2))
     assert first.output_ids == again.output_ids == eager.output_ids
     assert first.compiled is not None
     assert again.compiled is not None
@@ -146,9 +146,9 @@ def test_compiling_cold_and_warm_are_told_apart(
 
 @pytest.mark.slow
 def test_without_a_compiler_there_is_one_sentence(
-    tiny_llama: Path, tmp_path: Path, hfbench: Callable[..., subprocess.CompletedProcess[str]]
+    tiniest_llama: Path, tmp_path: Path, hfbench: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    words = ["bench", "generate", tiny_llama, "--mode", "compile", "--prompt", "8", "--new-tokens", "4"]
+    words = ["bench", "generate", tiniest_llama, "--mode", "compile", "--prompt", "8", "--new-tokens", "4"]
     told = {"CXX": str(tmp_path / "none"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor")}
     done = hfbench(*words, env=told, timeout=250)
     assert done.returncode == Exit.ENVIRONMENT

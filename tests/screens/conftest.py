@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from math import prod
@@ -10,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from settled import deterministic_pauses, settled  # noqa: F401 - every test here has these pauses
 from textual.pilot import Pilot
 from textual.widgets._toast import Toast
 
@@ -56,14 +58,17 @@ def bench() -> Callable[..., Any]:
 
 @pytest.fixture
 def until() -> Until:
-    """Wait for a condition, and show the screen when it never comes true."""
+    """Wait for a condition and until what it brought is painted; show the screen when it never comes true."""
 
     async def wait(pilot: Pilot[None], condition: Callable[[], object], seconds: float = 60.0) -> None:
         end = monotonic() + seconds
         while not condition():
+            if pilot.app._exception:
+                raise pilot.app._exception
             if monotonic() > end:
                 raise AssertionError("this never came true; the screen shows\n" + "\n".join(lines(pilot)))
-            await pilot.pause(0.01)
+            await asyncio.sleep(0.01)
+        await settled(pilot.app)
 
     return wait
 

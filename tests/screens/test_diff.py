@@ -329,7 +329,7 @@ async def test_s_walks_through_the_statuses_and_the_filter_counts(
             await pilot.press("s")
             seen.append(table.status)
             if table.status:
-                await until(pilot, lambda: f"only: {table.status}" in text(picture, pilot))
+                await until(pilot, lambda: f"only: {table.status}" in text(picture, pilot) and not table.rows.busy)
                 assert len(table.rows) == 1
         assert seen == ["removed", "added", "shape", "renamed", ""]
         await pilot.press("slash", *"new", "enter")

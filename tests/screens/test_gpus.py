@@ -100,7 +100,7 @@ async def test_a_sample_paints_only_what_it_changed(bench: Any, until: Any, pict
         await pilot.press("3")
         await until(pilot, lambda: "\n".join(picture(pilot)).count("61.0/141 GiB") == 8)
         pilot.app.post_message(GpusSampled(snapshot(*map(card, range(8))), 1.0))
-        await pilot.pause(0.2)  # laid out and at rest
+        await pilot.pause()
         painted: list[Any] = []
         grid = pilot.app.screen.query_one(GpuGrid)
         grid.refresh = lambda *regions, **more: painted.extend(regions)

@@ -32,8 +32,8 @@ def start(action: str = "toy.count", **params: Any) -> JobDirectory:
 async def test_a_live_job_shows_progress_metric_and_plot_and_then_its_result(
     bench: Any, until: Any, picture: Any, size: tuple[int, int], toy_actions: Path
 ) -> None:
-    job = start(to=40, pause=0.05)
     async with bench().run_test(size=size) as pilot:
+        job = start(to=40, pause=0.05)  # its life is short: not before there is a screen to see it
         pilot.app.open_job(job.id)
         screen = lambda: "\n".join(picture(pilot))  # noqa: E731
         await until(pilot, lambda: "running" in screen() and "count" in screen() and "number" in screen())
@@ -47,7 +47,7 @@ async def test_leaving_the_workbench_leaves_the_job_alone(bench: Any, until: Any
         pilot.app.open_job(job.id)
         await until(pilot, lambda: isinstance(pilot.app.screen, JobScreen) and pilot.app.screen.snapshot)
         await pilot.press("q")
-    assert wait_until(job, lambda s: s.state.over, timeout=30).state is State.FINISHED
+    assert wait_until(job, lambda s: s.state.over, timeout=120).state is State.FINISHED
 
 
 async def test_a_failed_job_keeps_its_sentence_on_the_screen(
@@ -96,7 +96,7 @@ async def test_cancel_asks_once_and_the_page_says_cancelled(
 
 async def test_l_walks_through_every_pane(bench: Any, until: Any, picture: Any, toy_actions: Path) -> None:
     job = start(to=2)
-    wait_until(job, lambda s: s.state.over, timeout=30)
+    wait_until(job, lambda s: s.state.over, timeout=120)
     wanted = {"result": "doubled", "log": "log", "output": "counted 2", "environment": "python", "request": "folder"}
     async with bench().run_test(size=(120, 40)) as pilot:
         pilot.app.open_job(job.id)
@@ -123,7 +123,7 @@ async def test_a_waiting_job_names_the_one_it_waits_for(
     bench: Any, until: Any, picture: Any, toy_actions: Path
 ) -> None:
     first = start(to=5000)
-    wait_until(first, lambda s: s.state is State.RUNNING, timeout=30)
+    wait_until(first, lambda s: s.state is State.RUNNING, timeout=120)
     second = start(to=1)
     async with bench().run_test(size=(80, 24)) as pilot:
         pilot.app.open_job(second.id)

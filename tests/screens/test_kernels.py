@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from job_folders import NOW, make_job
 from textual.widgets import Input
 
+from hfbench.jobs.events import Finished, Running
 from hfbench.paths import jobs_root
 from hfbench.screens.confirm import AskText
 from hfbench.screens.job import JobScreen
@@ -199,22 +203,49 @@ async def test_keys_open_the_forms_with_the_kernel_filled_in(bench: Any, until: 
         assert pilot.app.screen.state.texts["kernel"] == "dequant_fp8"
 
 
+async def test_the_latest_check_of_a_kernel_stands_below_it_also_one_asked_for_by_a_relative_path(
+    bench: Any, until: Any, picture: Any, tiny: Path
+) -> None:
+    remember(str(tiny), own_files())
+    ended = [Running(at=1.0), Finished(at=2.0, seconds=1)]
+    for tail, age, params, headline in (
+        ("aaaa01", 60, {"kernel": "rmsnorm"}, "48 ok, 3 differs"),
+        ("aaaa02", 90, {"kernel": "rmsnorm"}, "51 ok"),
+        ("aaaa03", 30, {"kernel": "double.py"}, "1 ok"),
+    ):
+        job = make_job(jobs_root(), tail, "kernel.check", params, ended, age=age, result={"headline": headline})
+        request = json.loads((job.path / "request.json").read_text())
+        (job.path / "request.json").write_text(json.dumps(request | {"cwd": str(tiny.parent)}))
+    os.utime(tiny, (NOW - 40, NOW - 40))
+    async with bench(watch=True).run_test(size=(120, 40)) as pilot:
+        await pilot.press("4")
+        await until(pilot, lambda: isinstance(pilot.app.screen, KernelsScreen) and matrix(pilot).row_count())
+        await until(pilot, lambda: "1 ok (job aaaa03)" in "\n".join(picture(pilot)))
+        matrix(pilot).go_to("rmsnorm")
+        await until(pilot, lambda: "x 48 ok, 3 differs (job aaaa01)" in "\n".join(picture(pilot)))
+        assert "51 ok" not in "\n".join(picture(pilot))  # an older one
+
+
 async def test_a_job_under_way_is_followed_by_whoever_comes_and_j_opens_it(
     bench: Any, until: Any, picture: Any, tiny: Path
 ) -> None:
     pytest.importorskip("triton")
     tiny.write_text(f"{TINY}\nimport time\n\ntime.sleep(3)\n")  # it is still under way when we come back
-    remember(str(tiny), own_files())
+    other = tiny.with_name("other.py")
+    other.write_text(TINY)
+    for file in (tiny, other):
+        remember(str(file), own_files())
     async with bench(watch=True).run_test(size=(80, 24)) as pilot:
         await pilot.press("4")
         await until(pilot, lambda: shown(pilot))
-        await pilot.press("s")
+        await pilot.press("down", "s")
         await until(pilot, lambda: pilot.app.screen.job.startswith("20"))
         job = pilot.app.screen.job
         await until(pilot, lambda: any(row.id == job for row in pilot.app.machine.known_jobs))
         await pilot.press("1", "4")
         await until(pilot, lambda: isinstance(pilot.app.screen, KernelsScreen) and pilot.app.screen.job == job)
+        await until(pilot, lambda: matrix(pilot).cursor == 1)  # on what compiles
         await pilot.press("J")
         await until(pilot, lambda: isinstance(pilot.app.screen, JobScreen) and pilot.app.screen.job.id == job)
         await pilot.press("escape")
-        await until(pilot, lambda: matrix(pilot).states[0].rows, 240)
+        await until(pilot, lambda: matrix(pilot).states[1].rows, 240)

@@ -33,7 +33,7 @@ async def test_enter_starts_the_job_and_opens_its_page(bench: Any, until: Any, t
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, JobScreen))
     (job,) = job_ids(jobs_root())
-    snapshot = wait_until(JobDirectory(jobs_root() / job), lambda s: s.state.over, timeout=30)
+    snapshot = wait_until(JobDirectory(jobs_root() / job), lambda s: s.state.over, timeout=120)
     assert (snapshot.state, snapshot.params["to"]) == (State.FINISHED, 2)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +74,10 @@ async def test_every_model_has_a_name_a_size_with_its_unit_and_a_state(
 
 
 async def test_the_details_say_what_the_model_is_and_what_is_wrong(
-    bench: Any, until: Any, picture: Any, roots: Config
+    bench: Any, until: Any, picture: Any, roots: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    leaving = threading.Event()  # the runtimes never answer: their sentence would take the place of another
+    monkeypatch.setattr(model_loads, "loads_in", lambda *asked: leaving.wait(60) and Loads(True, "loads"))
     async with bench(config=roots).run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: looked(pilot))
         screen = pilot.app.screen
@@ -86,6 +89,7 @@ async def test_the_details_say_what_the_model_is_and_what_is_wrong(
         assert "last: no job yet; B measures it" in "\n".join(picture(pilot))
         await pilot.press("down")
         await until(pilot, lambda: "this is a git-lfs pointer" in "\n".join(picture(pilot)))
+    leaving.set()
 
 
 async def test_an_empty_machine_says_what_makes_a_model(bench: Any, until: Any, picture: Any) -> None:
@@ -153,9 +157,8 @@ async def test_recent_models_are_a_source_and_one_that_is_gone_says_so(
         pilot.app.screen.query_one("#sources", RecordTable).focus()
         await pilot.press("end")
         await until(pilot, lambda: pilot.app.screen.source == "recent" and looked(pilot))
-        text = "\n".join(picture(pilot))
-        assert re.search(r"gone .*x error", text)
-        assert re.search(r"mine .*ok", text)
+        await until(pilot, lambda: re.search(r"gone .*x error", "\n".join(picture(pilot))))
+        await until(pilot, lambda: re.search(r"mine .*ok", "\n".join(picture(pilot))))
         await until(pilot, lambda: "there is no such folder" in "\n".join(picture(pilot)))
         await pilot.press("enter")
         assert pilot.app.screen.focused.id == "models"
@@ -236,7 +239,7 @@ async def test_the_details_say_which_runtimes_load_the_model_under_the_cursor(
         await until(pilot, lambda: any("!: no runtime loads it as it is" in line for line in picture(pilot)), 60)
         await pilot.press("up")
         await until(pilot, lambda: any(sentence in line for line in picture(pilot)))
-        assert not pilot.app.screen.resolver.busy
+        await until(pilot, lambda: not pilot.app.screen.resolver.busy)
 
 
 async def test_whoever_scrolls_past_asks_for_nothing(

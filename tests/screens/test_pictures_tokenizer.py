@@ -44,6 +44,7 @@ def opened(place: Path, until: Any) -> Any:  # noqa: F811
             if paste and not number:
                 pilot.app.post_message(events.Paste(paste))
                 await pilot.pause()
+                await until(pilot, lambda: tab.at_rest, SECONDS)  # keys that follow go through the tokens
         await until(pilot, lambda: tab.at_rest, SECONDS)
         await pilot.pause()
         return tab

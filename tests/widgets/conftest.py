@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
+from settled import deterministic_pauses  # noqa: F401 - every test here has these pauses
 from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.message import Message

@@ -168,6 +168,8 @@ async def test_the_table_tells_nan_in_place_of_a_figure_and_rows_of_a_group_apar
     table = DiffTable()
     async with stage(table) as pilot:
         table.show_differences(differences_of(comparison(values=values)))
+        while table.rows.busy:
+            await pilot.pause(0.01)
         await pilot.pause()
         lines = [line for line in pilot.app.picture() if "q_proj.weight" in line]
         assert [".5." in line for line in lines] == [True, False]

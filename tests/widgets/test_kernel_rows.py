@@ -10,7 +10,7 @@ import pytest
 from hfbench.gpu.kernels.results import StaticRow
 from hfbench.widgets.cells import spans_width
 from hfbench.widgets.glyphs import ASCII, UNICODE
-from hfbench.widgets.kernel_rows import KernelState, MatrixRow, cell_of, label_of, matrix_rows, row_lines
+from hfbench.widgets.kernel_rows import KernelState, MatrixRow, Trial, cell_of, label_of, matrix_rows, row_lines
 
 FINE = StaticRow(
     kernel="matmul",
@@ -104,6 +104,16 @@ def test_the_largest_figures_there_are_fit_80_columns() -> None:
         STATE, FINE.config, {"sm_100": replace(FINE, arch="sm_100", spills=123456, limited_by="shared memory")}
     )
     assert max(map(spans_width, row_lines(row, 78, UNICODE))) <= 78
+
+
+def test_what_jobs_found_of_a_kernel_stands_below_it_and_says_when_its_file_changed_since() -> None:
+    trials = (
+        Trial(what="check", job="de26cf", text="66 ok"),
+        Trial(what="time", job="697aed", text="there is no GPU 0", state="error", outdated=True),
+    )
+    text = ["".join(part for part, _ in line) for line in row_lines(MatrixRow(STATE), 78, ASCII, trials)]
+    assert any(line.split(maxsplit=1) == ["check", "66 ok (job de26cf)"] for line in text)
+    assert any("x there is no GPU 0 (job 697aed; the file was changed since)" in line for line in text)
 
 
 def test_a_kernel_that_was_not_compiled_says_so() -> None:

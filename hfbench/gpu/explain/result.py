@@ -62,7 +62,7 @@ class ExplainResult:
     def lines(self) -> list[str]:
         """Each device: the cause with evidence and remedy, then the parts; at most 80 columns."""
         told = [line for each in self.explanations for line in [*_explanation(each), ""]]
-        return told[:-1] if told else _wrapped("", self.reason)
+        return told[:-1] if told else _wrapped("reason", self.reason)
 
 
 def _explanation(explanation: Explanation) -> Iterator[str]:

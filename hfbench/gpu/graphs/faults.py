@@ -29,7 +29,8 @@ REMEDY: dict[Fault, str] = {
     Fault.NOT_RESET: "put contents and lengths of the cache back to the end of the prompt after the warm-up",
     Fault.BAKED: "make what changes from step to step a tensor that is written in place before the replay",
     Fault.WRONG_STEP: "mend positions, mask or cache of the step: it is wrong without a graph too",
-    Fault.NOT_FINITE: "look for memory that was never written, for padded rows, or for an overflow of the dtype",
+    Fault.NOT_FINITE: "look for memory that was never written, for padded rows, or for an overflow of the dtype; where"
+    " a plain forward gives NaN too, for NaN in the weights (hfbench inspect --values)",
 }
 
 

@@ -115,7 +115,6 @@ def capture(step: Step, ids: Any, *, steps: int, recorder: Recorder) -> Captured
         return taken
     taken.operations, taken.cache = seen.seen, layout(step.cache)
     taken.saw(Fault.UNINITIALISED, taken.cache.appeared(at_capture))
-    taken.saw(Fault.UNINITIALISED, taken.kept.finite())
     taken.saw(Fault.GROWING, taken.cache.moved(at_capture))
     step.rewind()
     return taken
@@ -148,6 +147,10 @@ class _References:
     """The first operation of an eager step that the capture did not have."""
     tolerance: Tolerance
 
+    def finite(self, step: int) -> bool:
+        """Whether the forward without a cache gives numbers: where it does not, no cache and no graph is at fault."""
+        return bool(self.no_cache[step].isfinite().all())
+
     def errors(self, step: int, logits: Any) -> tuple[float | None, float | None]:
         """How far logits lie from both."""
         return _error(logits, self.eager[step]), _error(logits, self.no_cache[step])
@@ -161,6 +164,8 @@ class _References:
 def _checked(taken: Captured, recording: Recording, kept: Kept, batch: int, tolerance: Tolerance) -> list[StepCheck]:
     left, lengths = Kept(taken.step.cache), kept.lengths()  # as the step's own rewind left the cache
     references = _references(taken, kept, tolerance)
+    if all(references.finite(step) for step in range(taken.tokens.shape[1])):
+        taken.saw(Fault.UNINITIALISED, kept.finite())
     left.restore()
     try:
         replayed, places = _replayed(taken, recording)
@@ -207,7 +212,8 @@ def _explain(taken: Captured, rows: list[StepCheck], references: _References) ->
     tolerance = references.tolerance
     broken = [row.step for row in rows if not row.finite]
     if broken:
-        taken.saw(Fault.NOT_FINITE, f"step {broken[0]} gave NaN or infinity")
+        told = "" if references.finite(broken[0]) else ", and so does a forward without cache and graph"
+        taken.saw(Fault.NOT_FINITE, f"step {broken[0]} gave NaN or infinity{told}")
         return
     off_eager = [row for row in rows if not _within(row.against_eager, tolerance.eager)]
     off_truth = [row for row in rows if not _within(row.against_no_cache, tolerance.no_cache)]

@@ -6,24 +6,13 @@ import platform
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hfbench.errors import UsageError
 from hfbench.gpu.devices import find_device
-from hfbench.gpu.generate_model import (
-    context_length,
-    import_libraries,
-    load_model,
-    load_tokenizer,
-    pin_threads,
-    read_config,
-    refuse_broken,
-    stay_offline,
-    translated,
-)
-from hfbench.gpu.graphs.faults import Report
-from hfbench.gpu.graphs.recording import recorder_for, room_for
-from hfbench.gpu.graphs.tolerance import tolerance_of
+from hfbench.gpu.generate_model import Loaded, translated
+from hfbench.gpu.generate_open import Opened, open_model
+from hfbench.gpu.graphs.faults import Report, SizeCheck
+from hfbench.gpu.graphs.recording import Recorder, recorder_for, room_for
+from hfbench.gpu.graphs.tolerance import Tolerance, tolerance_of
 from hfbench.gpu.prompts import ordinary_vocabulary, random_prompts
-from hfbench.models.reference import resolve
 
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
@@ -47,59 +36,61 @@ def verify_model(
     UsageError for a prompt beyond the context, MissingError for a device that is not there, HfbenchError for a model
     that cannot be loaded or run with a static cache.
     """
-    sizes = sorted(set(sizes), reverse=True)
-    gpu = find_device(device)
-    location = resolve(model)
-    folder = location.folder
-    refuse_broken(location, with_text=False)
-    stay_offline()
-    import_libraries(run)
-    from hfbench.gpu.graphs.step import DecodeStep
-    from hfbench.gpu.graphs.verify import verify
-
-    used = pin_threads(threads)
-    config = read_config(folder)
-    length, limit = prompt + 1 + steps, context_length(config)
-    if limit is not None and length > limit:
-        raise UsageError(
-            f"a prompt of {prompt}, a token to warm up and {steps} steps exceed the context of {limit}",
-            where=folder,
-            remedy="lower prompt or steps",
-        )
-    run.progress("load", 0, 1)
-    loaded = load_model(folder, gpu=gpu, dtype=dtype, attention=attention)
-    run.progress("load", 1, 1)
+    opened = open_model(model, find_device(device), run, threads=threads, with_text=False)
+    what = f"a prompt of {prompt}, a token to warm up and {steps} steps"
+    opened.refuse_overlong(prompt + 1 + steps, what, remedy="prompt or steps")
+    loaded = opened.load(run, dtype=dtype, attention=attention)
     tolerance, recorder = tolerance_of(loaded.dtype), recorder_for(loaded.device)
-    run.log(f"capturing batch {', '.join(map(str, sizes))} with a {recorder.kind}")
-    known, special = ordinary_vocabulary(config, load_tokenizer(folder))
-
-    def prompts(batch: int) -> Any:
-        import torch
-
-        rows = random_prompts(vocabulary=known, special=special, length=length, batch=batch, seed=seed + batch)
-        return torch.tensor(rows, dtype=torch.long, device=loaded.device)
-
+    ordered = sorted(set(sizes), reverse=True)
+    run.log(f"capturing batch {', '.join(map(str, ordered))} with a {recorder.kind}")
     with translated(model, "the model failed while its decode step was verified", "try fewer or smaller batches"):
-        checked = verify(
-            sizes,
-            lambda batch: DecodeStep(loaded.model, loaded.device, batch=batch, room=room_for(prompt, steps)),
-            recorder=recorder,
-            prompts=prompts,
-            steps=steps,
-            tolerance=tolerance,
-            watch=lambda done, total: run.progress("verify", done, total),
-        )
+        checked = _checked(opened, loaded, run, recorder, tolerance, ordered, prompt, steps, seed)
     return Report(
-        folder=str(folder),
+        folder=str(opened.location.folder),
         device=str(loaded.device),
-        device_name=gpu.name if gpu else platform.machine(),
+        device_name=opened.gpu.name if opened.gpu else platform.machine(),
         dtype=loaded.dtype,
         attention=attention,
         capture=recorder.kind,
         prompt_tokens=prompt,
-        threads=used,
+        threads=opened.threads,
         tolerance_eager=tolerance.eager,
         tolerance_no_cache=tolerance.no_cache,
         tolerance_reason=tolerance.reason,
         sizes=checked,
+    )
+
+
+def _checked(
+    opened: Opened,
+    loaded: Loaded,
+    run: Run,
+    recorder: Recorder,
+    tolerance: Tolerance,
+    sizes: Sequence[int],
+    prompt: int,
+    steps: int,
+    seed: int,
+) -> tuple[SizeCheck, ...]:
+    """Every size, with prompts of ordinary tokens that differ from one size to the next."""
+    import torch
+
+    from hfbench.gpu.graphs.step import DecodeStep
+    from hfbench.gpu.graphs.verify import verify
+
+    known, special = ordinary_vocabulary(opened.config, opened.words)
+    length = prompt + 1 + steps
+
+    def prompts(batch: int) -> Any:
+        rows = random_prompts(vocabulary=known, special=special, length=length, batch=batch, seed=seed + batch)
+        return torch.tensor(rows, dtype=torch.long, device=loaded.device)
+
+    return verify(
+        sizes,
+        lambda batch: DecodeStep(loaded.model, loaded.device, batch=batch, room=room_for(prompt, steps)),
+        recorder=recorder,
+        prompts=prompts,
+        steps=steps,
+        tolerance=tolerance,
+        watch=lambda done, total: run.progress("verify", done, total),
     )

@@ -31,17 +31,19 @@ class Cache:
         """What was kept; None when there is nothing, it is damaged, or a module beside the file has changed."""
         if not self._use:
             return None
-        with suppress(OSError, ValueError, AttributeError, TypeError, KeyError):
+        with suppress(OSError, ValueError, AttributeError, TypeError, KeyError, RecursionError):
             told: dict[str, Any] = json.loads(self._file(key).read_text("utf-8"))
-            if all(_digest(path) == digest for path, digest in told["neighbours"].items()):
-                found: dict[str, Any] = told["value"]
+            found: dict[str, Any] = told["value"]
+            whole = told["sum"] == _sum(found)
+            if whole and all(_digest(path) == digest for path, digest in told["neighbours"].items()):
                 return found
         return None
 
     def put(self, *key: str, value: Mapping[str, Any], neighbours: Mapping[str, str]) -> None:
         """Keep an answer and the digests of the modules it depends on besides the file; a full disk is no error."""
         file = self._file(key)
-        text = json.dumps({"key": [*self._base, *key], "neighbours": dict(neighbours), "value": dict(value)})
+        told = {"key": [*self._base, *key], "neighbours": dict(neighbours), "sum": _sum(value), "value": dict(value)}
+        text = json.dumps(told)
         with suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
             new = file.with_name(f".{file.name}.{os.getpid()}")
@@ -67,6 +69,11 @@ def _assembler(variable: str) -> str:
         found = os.stat(path)
         return f"{path} {found.st_size} {found.st_mtime_ns}"
     return path
+
+
+def _sum(value: Mapping[str, Any]) -> str:
+    """What tells a value that was written here from one that was damaged since, whatever the damage."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def _digest(path: str) -> str:

@@ -19,7 +19,7 @@ from hfbench.codec import encode
 from hfbench.errors import HfbenchError
 from hfbench.gpu.kernels.declaration import Kernel
 from hfbench.gpu.kernels.loading import load
-from hfbench.gpu.kernels.processes import die_with_parent
+from hfbench.gpu.kernels.processes import die_with_parent, take_streams
 
 LARGEST_OUTPUT = 2**28
 """Bytes a file that is written may have: a kernel file that prints for ever fills no disk."""
@@ -30,8 +30,7 @@ ANSWERED = 77
 
 def main(module: str, path: Path, start_seconds: float) -> None:
     """Load the file, tell what it declares, then answer a task a line, each in a process forked for it alone."""
-    giving = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
-    os.dup2(2, 1)  # what the file prints is no answer
+    asking, giving = take_streams()
     _limit()
     limit_seconds(start_seconds)
     try:
@@ -40,7 +39,7 @@ def main(module: str, path: Path, start_seconds: float) -> None:
         giving.write(json.dumps({"error": error.parts()}) + "\n")
         return
     giving.write(json.dumps(plan) + "\n")
-    for line in sys.stdin:
+    for line in asking:
         task = json.loads(line)
         seconds = task.pop("seconds")
         child = os.fork()  # all is imported: a crash costs milliseconds, and leaves the next task a sound heap

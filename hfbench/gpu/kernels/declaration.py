@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ TORCH_DTYPES = {
 
 _ARGUMENT = re.compile(r"(?P<pointer>\*?)(?P<type>[A-Za-z]\w*)(?::(?P<divisor>\d+))?|(?P<constant>-?\d+)")
 _PLACEHOLDER = "T"
+_FUNCTIONS = ("inputs", "arguments", "reference", "grid", "bytes_moved", "flops", "applies")
 DIVISORS = (None, "16")
 """What Triton specialises on: nothing, or divisibility by 16."""
 
@@ -89,10 +91,18 @@ class Case:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """An output passes where |out - reference| <= absolute + relative * |reference|."""
+    """An output passes where |out - reference| <= absolute + relative * |reference|.
+
+    ValueError for what is no number, negative or not finite: nothing could be compared with it.
+    """
 
     relative: float
     absolute: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+                raise ValueError(f"the {name} tolerance is {value!r:.40}; give a number from 0 on")
 
 
 def _always(arguments: Mapping[str, Any], constants: Mapping[str, Any]) -> bool:
@@ -210,6 +220,11 @@ def _problems(kernel: Kernel) -> Sequence[str]:
         told += [
             f"{name!r} is a constant and in the signature" for name in config.constants if name in kernel.signature
         ]
+    told += [
+        f"{name} is a {type(called).__name__}; give a function"
+        for name in _FUNCTIONS
+        if not callable(called := getattr(kernel, name))
+    ]
     labels = [config.label for config in kernel.configs]
     told += [f"two configurations are called {label!r}" for label in {*labels} if labels.count(label) > 1]
     for name, spelled in kernel.signature.items():

@@ -102,6 +102,9 @@ def _run(kernel: Kernel, config: Config, case: Case, upcast: bool) -> Interprete
     expected = tuple(expected) if isinstance(expected, (tuple, list)) else (expected,)
     if len(expected) != len(kernel.outputs):
         raise Faulty(f"the reference gives {len(expected)} outputs, {len(kernel.outputs)} are declared")
+    for name, each in zip(kernel.outputs, expected, strict=True):
+        if not torch.is_tensor(each):
+            raise Faulty(f"the reference gives a {type(each).__name__} for {name!r}, a tensor was expected")
     guarded = Guarded({name: value for name, value in given.items() if torch.is_tensor(value)}, kernel.outputs)
     before = {name: guarded.tensors[name].clone() for name in kernel.outputs}
     with watched(guarded.regions()) as watch:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import os
+import stat
 import sys
 import traceback
 from dataclasses import dataclass
@@ -61,10 +63,14 @@ def read(path: Path) -> KernelFile:
     try:
         if path.is_dir():
             raise UsageError("is a folder", where=path, remedy="give the path of a Python file")
-        with path.open("rb") as file:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # a pipe would be waited for
+                raise UsageError("is not a plain file", where=path, remedy="give the path of a Python file")
             source = file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=path) from None
+    except ValueError:  # NUL in a name
+        raise UsageError("cannot be read: no file has such a name", where=path) from None
     if len(source) > LARGEST_FILE:
         raise UsageError(f"is larger than {LARGEST_FILE:,} bytes", where=path, remedy="give the path of a Python file")
     try:

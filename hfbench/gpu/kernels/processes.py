@@ -22,6 +22,7 @@ from typing import IO, Any, Literal
 
 from hfbench.beside import python_path
 from hfbench.errors import HfbenchError, error_from_parts
+from hfbench.gpu.kernels.scratch import Scratch
 from hfbench.jobs.process import signal_name
 from hfbench.units import show_seconds
 
@@ -76,7 +77,7 @@ class Crew:
         self._path, self.size, self._seconds = path, size, seconds
         self._words = [module, str(path), str(start_seconds)]
         self._own_environment, self._start_seconds = environment, start_seconds
-        self._scratch = tempfile.TemporaryDirectory(prefix="hfbench-kernels-", ignore_cleanup_errors=True)
+        self._scratch = Scratch("hfbench-kernels-")
         self._members: list[_Member] = []
         self._selector = selectors.DefaultSelector()
         self.plan: dict[str, Any] = {}
@@ -274,6 +275,17 @@ def _environment(own: Mapping[str, str]) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         **own,
     }
+
+
+def take_streams() -> tuple[IO[str], IO[str]]:
+    """Where tasks come from and answers go, out of reach of other code: its input is empty, its output is stderr."""
+    asking = os.fdopen(os.dup(0), "r", encoding="utf-8")
+    giving = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return asking, giving
 
 
 def die_with_parent() -> None:

@@ -128,6 +128,8 @@ def _size(text: str, known: Mapping[str, None], needed: Sequence[str], kernel: s
     if not all(parts):
         raise UsageError(f"{text[:80]!r} is no size", where=kernel, remedy=f'write "{example}"')
     size = {part[1]: int(part[2]) for part in parts if part}
+    if empty := next((axis for axis, length in size.items() if not length), ""):
+        raise UsageError(f"{empty}=0 leaves nothing to time", where=kernel, remedy=f'write "{example}"')
     for axis in size:
         if axis not in known:
             hint = did_you_mean(axis, known) or f"it has {', '.join(known)}"

@@ -9,6 +9,7 @@ import errno
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,12 +17,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hfbench.codec import decode, encode
-from hfbench.errors import HfbenchError
+from hfbench.errors import HfbenchError, UsageError
 from hfbench.jobs.directory import take_lock, write_json
 
 SCHEMA = 1
 PATIENCE = 30.0
 """Seconds to wait for another process that writes the file, which takes it milliseconds."""
+
+LARGEST = 64 * 2**20
+"""Bytes of a file of tuned configurations: some hundred thousand rows."""
+ANOTHER = "name another file"
 
 RowVerdict = Literal["ok", "pruned", "inapplicable", "differs", "failed", "crash", "timeout"]
 
@@ -113,15 +118,16 @@ Table = Mapping[str, Entry]
 
 
 def load_tuned(path: Path) -> Table:
-    """The entries of a file, none where there is no file; DamagedTable in a sentence when it is no such file."""
-    try:
-        text = path.read_text("utf-8")
-    except FileNotFoundError:
+    """The entries of a file, none where there is no file; DamagedTable in a sentence when it is no such file.
+
+    UsageError for a folder, a pipe or a device, HfbenchError for what cannot be read: nobody knows what those hold.
+    """
+    if (content := _content(path)) is None:
         return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise _damaged(path, getattr(error, "strerror", None) or "it is no text") from None
     try:
-        data = json.loads(text)
+        data = json.loads(content.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise _damaged(path, "it is no text") from None
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"it is no JSON ({str(error)[:80]})") from None
     if not isinstance(data, dict) or not isinstance(data.get("entries"), dict):
@@ -201,6 +207,24 @@ def _locked(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(held)
+
+
+def _content(path: Path) -> bytes | None:
+    """What a plain file holds; None when there is none."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UsageError("is not a plain file", where=path, remedy=ANOTHER)
+            content = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        return None
+    except IsADirectoryError:
+        raise UsageError("is a folder", where=path, remedy=ANOTHER) from None
+    except OSError as error:
+        raise HfbenchError(f"cannot be read: {error.strerror}", where=path, remedy=ANOTHER) from None
+    if len(content) > LARGEST:
+        raise UsageError(f"holds more than {LARGEST:,} bytes", where=path, remedy=ANOTHER)
+    return content
 
 
 def _damaged(path: Path, why: str) -> DamagedTable:

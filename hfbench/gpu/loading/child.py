@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from hfbench.errors import HfbenchError
-from hfbench.gpu.kernels.processes import die_with_parent
+from hfbench.gpu.kernels.processes import die_with_parent, take_streams
 from hfbench.gpu.loading.tensors import Load, digest, loader_function, timed_load
 from hfbench.gpu.memory import STATUS, forget_peak
 
@@ -24,8 +24,7 @@ def main(id: str) -> None:
     """Import what a loader needs and say so; then answer a load a line until stdin ends."""
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever asks; our stdin ends with it
-    giving = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
-    os.dup2(2, 1)  # what a library prints is no answer
+    asking, giving = take_streams()
     try:
         load = loader_function(id)
     except HfbenchError as error:
@@ -38,7 +37,7 @@ def main(id: str) -> None:
         )
         return
     _give(giving, {"ready": True})
-    for line in sys.stdin:
+    for line in asking:
         child = os.fork()  # no device was touched so far: a driver does not survive a fork
         if child == 0:
             _answer(giving, load, json.loads(line))

@@ -42,67 +42,35 @@ class Loader:
 
 UNPICKLED = "a pickle: weights_only refuses classes it does not know, yet its reader has been tricked before"
 
+
+def _safetensors(id: str, summary: str, *packages: str, cuda: bool = False) -> Loader:
+    return Loader(id=id, summary=summary, format="safetensors", needs=("torch", *packages), cuda=cuda)
+
+
+def _pickle(id: str, summary: str) -> Loader:
+    return Loader(id=id, summary=summary, format="pickle", needs=("torch",), safe=False, why=UNPICKLED)
+
+
 LOADERS: tuple[Loader, ...] = (
     Loader(id=PLAIN, summary="the bytes read into one buffer, nothing made of them", format="any"),
-    Loader(
-        id="safetensors-mmap",
-        summary="safetensors.torch.load_file, which maps the file",
-        format="safetensors",
-        needs=("torch", "safetensors"),
+    _safetensors("safetensors-mmap", "safetensors.torch.load_file, which maps the file", "safetensors"),
+    _safetensors("safetensors-pread", "safetensors.torch.load_file with backend='pread'", "safetensors"),
+    _safetensors("safetensors-read", "the whole file read, then safetensors.torch.load of the bytes", "safetensors"),
+    _safetensors(
+        "safetensors-prefetch", "a thread reads the files in order, each is mapped once it is read", "safetensors"
     ),
-    Loader(
-        id="safetensors-pread",
-        summary="safetensors.torch.load_file with backend='pread'",
-        format="safetensors",
-        needs=("torch", "safetensors"),
+    _safetensors("fastsafetensors", "fastsafetensors, without GPUDirect storage", "fastsafetensors"),
+    _safetensors(
+        "runai-streamer",
+        "runai-model-streamer: several threads read into a ring of buffers",
+        "runai_model_streamer",
+        "humanize",
     ),
-    Loader(
-        id="safetensors-read",
-        summary="the whole file read, then safetensors.torch.load of the bytes",
-        format="safetensors",
-        needs=("torch", "safetensors"),
+    _safetensors(
+        "instanttensor", "instanttensor: direct reads, pipelined with copies to the GPU", "instanttensor", cuda=True
     ),
-    Loader(
-        id="safetensors-prefetch",
-        summary="a thread reads the files in order, each is mapped once it is read",
-        format="safetensors",
-        needs=("torch", "safetensors"),
-    ),
-    Loader(
-        id="fastsafetensors",
-        summary="fastsafetensors, without GPUDirect storage",
-        format="safetensors",
-        needs=("torch", "fastsafetensors"),
-    ),
-    Loader(
-        id="runai-streamer",
-        summary="runai-model-streamer: several threads read into a ring of buffers",
-        format="safetensors",
-        needs=("torch", "runai_model_streamer", "humanize"),
-    ),
-    Loader(
-        id="instanttensor",
-        summary="instanttensor: direct reads, pipelined with copies to the GPU",
-        format="safetensors",
-        needs=("torch", "instanttensor"),
-        cuda=True,
-    ),
-    Loader(
-        id="torch-load",
-        summary="torch.load with weights_only",
-        format="pickle",
-        needs=("torch",),
-        safe=False,
-        why=UNPICKLED,
-    ),
-    Loader(
-        id="torch-load-mmap",
-        summary="torch.load with weights_only and mmap",
-        format="pickle",
-        needs=("torch",),
-        safe=False,
-        why=UNPICKLED,
-    ),
+    _pickle("torch-load", "torch.load with weights_only"),
+    _pickle("torch-load-mmap", "torch.load with weights_only and mmap"),
 )
 """In the order in which the simpler of two equally fast ones is preferred."""
 

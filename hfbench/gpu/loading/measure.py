@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hfbench.errors import MissingError, UsageError
+from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.gpu.devices import Gpu, find_device
 from hfbench.gpu.loading.files import WeightFiles, find_files
 from hfbench.gpu.loading.loaders import LOADERS, PLAIN, Loader, find_loaders
@@ -25,7 +25,7 @@ from hfbench.gpu.timing.machine import Watch
 from hfbench.gpu.timing.samples import Samples
 from hfbench.gpu.timing.stopping import MedianInterval, Stop
 from hfbench.models.problem import counted
-from hfbench.models.reference import resolve
+from hfbench.models.reference import Location, resolve
 from hfbench.text import did_you_mean
 from hfbench.units import show_bytes
 
@@ -98,21 +98,33 @@ def measure(request: Request, run: Run) -> LoadResult:
         taken.start(stack)
         taken.verify()
         if not any(each.alive for each in taken.subjects if each.loader.id != PLAIN):
-            why = "; ".join(f"{each.loader.id}: {each.reason}" for each in taken.subjects if each.reason)
-            raise MissingError(
-                f"no loader can run here: {why}", where=location.folder, remedy="install safetensors and torch"
-            )
+            raise _none_left(taken.subjects, location)
         taken.run_to_the_stop()
     return _result(taken, location.folder, gpu)
 
 
 def _wanted(names: Sequence[str]) -> tuple[Loader, ...]:
+    if set(names) == {PLAIN}:
+        raise UsageError(f"{PLAIN} is what others are compared with", where="loaders", remedy="name another beside it")
     try:
         return find_loaders(names)
     except KeyError as error:
         known = [each.id for each in LOADERS]
         hint = did_you_mean(str(error.args[0]), known) or f"known: {', '.join(known)}"
         raise UsageError(f"{error.args[0]!r} is no loader", where="loaders", remedy=hint) from None
+
+
+def _none_left(subjects: Sequence[Subject], location: Location) -> HfbenchError:
+    """Why there is nothing to measure: loaders that ran could not load the files, or none can run here."""
+    ran = [each for each in subjects if each.process is not None and each.reason]
+    why = "; ".join(f"{each.loader.id}: {each.reason}" for each in ran or subjects if each.reason)
+    if ran:
+        return HfbenchError(
+            f"no loader can load it: {why}",
+            where=location.folder,
+            remedy=f"hfbench check {location.given} tells what is wrong with the files",
+        )
+    return MissingError(f"no loader can run here: {why}", where=location.folder, remedy="install safetensors and torch")
 
 
 class _Measurement:

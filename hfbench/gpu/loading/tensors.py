@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import pickle  # for the name of an error only: nothing is unpickled by it
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,8 +14,11 @@ from typing import Any
 
 from hfbench.errors import HfbenchError
 from hfbench.gpu.loading.page_cache import read_through
+from hfbench.text import clip
 
 PAGE = 4096
+_GLOBAL = re.compile(r"GLOBAL ([\w.]+)")
+"""How torch names a class or function that a pickle asks for."""
 Tensors = dict[str, Any]
 Load = Callable[[list[Path], str], Tensors]
 
@@ -64,13 +69,20 @@ def add(found: Any, name: str, count: int) -> None:
 
 
 def file_digest(paths: list[Path]) -> str:
-    """The digest that safetensors files must give, by plain reads that share nothing with any loader."""
+    """The digest that safetensors files must give, by plain reads that share nothing with any loader.
+
+    HfbenchError for a file that is none.
+    """
+    from hfbench.models.header_rows import HeaderError
     from hfbench.models.safetensors import read_header
 
     where: dict[str, tuple[Path, int, int]] = {}
     for path in paths:
-        with path.open("rb") as file:
-            header = read_header(file, path.stat().st_size)
+        try:
+            with path.open("rb") as file:
+                header = read_header(file, path.stat().st_size)
+        except HeaderError as error:  # which knows no name
+            raise HfbenchError(error.found, where=path, remedy=error.remedy) from None
         for name, kind, begin in zip(header.names, header.kind_ids, header.begins, strict=True):
             where[name] = (path, header.header_bytes + begin, header.kinds[kind][2])
     found = hashlib.sha256()
@@ -148,13 +160,27 @@ def _prefetch() -> Load:
 
 
 def _torch_load(*, mmap: bool) -> Load:
-    import torch
+    import torch  # noqa: F401 - imported before the clock runs
 
     def load(paths: list[Path], device: str) -> Tensors:
-        found = (torch.load(path, map_location="cpu", weights_only=True, mmap=mmap) for path in paths)
-        return _moved(_merged(_only_tensors(each) for each in found), device)
+        return _moved(_merged(_only_tensors(_unpickled(path, mmap)) for path in paths), device)
 
     return load
+
+
+def _unpickled(path: Path, mmap: bool) -> Any:
+    """What a pickle holds. What torch says of one that it refuses is advice to let the file run its code."""
+    import torch
+
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=mmap)
+    except pickle.UnpicklingError as error:
+        if found := _GLOBAL.search(str(error)):
+            name = clip(found[1], 80)
+            raise HfbenchError(f"{path.name} holds {name}, which is no tensor: refused, and not run") from None
+        raise HfbenchError(f"{path.name} is no pickle of tensors") from None
+    except EOFError:
+        raise HfbenchError(f"{path.name} is empty or ends too early") from None
 
 
 def _fastsafetensors() -> Load:

@@ -72,4 +72,6 @@ def test_a_snapshot_tells_each_device(tmp_path: Path) -> None:
 
 def test_a_log_without_a_failure_says_so(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"\xff\xfe all is well")
-    assert "no sentence says that device memory ran out" in explain_text(tmp_path / "log").reason
+    told = explain_text(tmp_path / "log")
+    assert "no sentence says that device memory ran out" in told.reason
+    assert told.lines()[0].startswith("reason    ")

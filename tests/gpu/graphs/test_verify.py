@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -108,6 +109,17 @@ def test_each_fault_is_named_with_its_evidence(llama: Any, kind: Any, fault: str
     [check] = verified(llama, kind)
     assert (check.verdict, check.fault) == ("fail", fault), check.findings
     assert evidence in check.evidence
+
+
+@pytest.mark.parametrize("weight", ["norm.weight", "layers.0.mlp.down_proj.weight"])
+def test_a_model_that_gives_nan_without_a_graph_is_not_blamed_on_the_cache(llama: Any, weight: str) -> None:
+    """The second weight also puts NaN into what the prompt left in the cache of the next layer."""
+    broken = copy.deepcopy(llama)
+    broken.model.get_parameter(weight).data.fill_(float("inf"))
+    [check] = verified(broken)
+    assert [finding.fault for finding in check.findings] == ["logits not finite"]
+    assert check.evidence == "step 0 gave NaN or infinity, and so does a forward without cache and graph"
+    assert not any(step.ok for step in check.steps)
 
 
 @pytest.mark.parametrize("how", ["item", "bool", "tolist", "mask", "nonzero", "cpu"])

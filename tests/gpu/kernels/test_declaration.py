@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kernel_files import write
 
-from hfbench.gpu.kernels.declaration import Config, Kernel, specialise
+from hfbench.gpu.kernels.declaration import Config, Kernel, Tolerance, specialise
 from hfbench.gpu.kernels.loading import load, shipped
 
 pytest.importorskip("triton")
@@ -36,6 +36,7 @@ def kernel(tmp_path: Path) -> Kernel:
         ({"dtypes": ("bf16",)}, "no tolerance for bf16"),
         ({"dtypes": ()}, "dtypes is empty"),
         ({"shapes": ()}, "shapes is empty"),
+        ({"reference": None}, "reference is a NoneType; give a function"),
         ({"fn": len}, "fn is no function under @triton.jit but a builtin_function_or_method"),
     ],
 )
@@ -43,6 +44,13 @@ def test_what_does_not_fit_together_is_named(kernel: Kernel, change: dict[str, A
     with pytest.raises(ValueError) as caught:
         dataclasses.replace(kernel, **change)
     assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [-1e-9, float("nan"), float("inf"), "1e-3", None])
+def test_a_tolerance_that_nothing_can_be_compared_with_is_refused(value: Any) -> None:
+    for name in ("relative", "absolute"):
+        with pytest.raises(ValueError, match=f"the {name} tolerance is .*; give a number from 0 on"):
+            Tolerance(**{"relative": 0.0, name: value})
 
 
 def test_an_autotuned_function_is_told_from_a_compiled_one(kernel: Kernel) -> None:

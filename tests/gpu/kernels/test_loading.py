@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,12 @@ def test_what_is_not_there_is_a_usage_error(tmp_path: Path, text: str, sentence:
     with pytest.raises(UsageError) as caught:
         find(text)
     assert sentence in str(caught.value)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "mine.py")
+    with pytest.raises(UsageError, match=r"mine\.py: is not a plain file"):
+        find(str(tmp_path / "mine.py"))
 
 
 @pytest.mark.parametrize(

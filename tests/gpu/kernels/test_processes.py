@@ -42,6 +42,7 @@ def until_gone(pid: int) -> None:
         ("import os; os._exit(0)\n", "could not be loaded: the process ended by exit status 0"),
         ("import ctypes; ctypes.string_at(0)\n", "could not be loaded: the process ended by SIGSEGV, at line 1"),
         ("while True: pass\n", "could not be loaded: still running after 1.00 s, at line 1"),
+        ("input()\n", "mine.py:1: EOFError: EOF when reading a line"),
         ("import sys; sys.exit('no')\n", "mine.py:1: ends Python with status no when it is loaded"),
     ],
 )

@@ -119,6 +119,7 @@ def test_a_kernel_is_compared_with_its_reference_before_it_is_timed(tmp_path: Pa
         ("R=4", "'R=4' does not say C"),
         ("four", "'four' is no size"),
         ("R=-4 C=1", "'R=-4 C=1' is no size"),
+        ("R=4 C=0", "C=0 leaves nothing to time"),
     ],
 )
 def test_a_size_that_is_none_is_one_sentence(text: str, sentence: str) -> None:

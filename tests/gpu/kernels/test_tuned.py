@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hfbench.errors import HfbenchError
+from hfbench.errors import HfbenchError, UsageError
+from hfbench.gpu.kernels.tune import _readable
 from hfbench.gpu.kernels.tuned import (
     Choice,
     DamagedTable,
@@ -27,6 +29,7 @@ from hfbench.gpu.kernels.tuned import (
 )
 
 KEY = Key(kernel="softmax", source="3f9a", triton="3.9.0", capability="9.0", dtype="bf16", bucket="C=8192,R=4096")
+ZERO = Path("/dev/zero")
 SAVE_FIVE = """
 import sys
 from pathlib import Path
@@ -127,6 +130,18 @@ def test_a_damaged_file_is_one_sentence_and_is_not_lost(text: bytes, why: str, t
     assert set_aside(path).read_bytes() == text
     assert (tmp_path / "tuned.json.damaged-1").read_text() == "an older one"
     assert not path.exists()
+
+
+def test_what_is_no_plain_file_is_refused_and_stays_where_it_is(tmp_path: Path) -> None:
+    """A folder was once renamed, a pipe waited for, and a device read until memory ran out."""
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for path, why in ((tmp_path / "folder", "folder"), (tmp_path / "pipe", "not a plain file"), (ZERO, "not a plain")):
+        with pytest.raises(UsageError, match=f"{path}: is .*{why}"):
+            load_tuned(path)
+        with pytest.raises(UsageError):
+            list(_readable(path))
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["folder", "pipe"]
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:

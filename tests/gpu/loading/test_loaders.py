@@ -53,6 +53,12 @@ def test_a_changed_byte_changes_the_digest(checkpoint: Path, tmp_path: Path) -> 
     assert file_digest([tmp_path / "changed.safetensors"]) != file_digest([first])
 
 
+def test_a_file_that_is_no_safetensors_is_named(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").touch()
+    with pytest.raises(HfbenchError, match=r"model\.safetensors: the file is empty"):
+        file_digest([tmp_path / "model.safetensors"])
+
+
 def test_each_load_has_a_peak_of_its_own(checkpoint: Path) -> None:
     files = find_files(checkpoint)
     with LoaderProcess("safetensors-read", limit=60) as process:
@@ -111,7 +117,10 @@ def test_a_pickle_that_asks_for_code_is_refused_by_the_loader(tmp_path: Path) ->
     torch.save({"w": Evil()}, tmp_path / "pytorch_model.bin")
     with LoaderProcess("torch-load", limit=60) as process:
         process.ready()
-        with pytest.raises(LoaderFailed, match="UnpicklingError"):
+        with pytest.raises(LoaderFailed, match=r"holds posix\.system, which is no tensor: refused, and not run$"):
+            process.load([tmp_path / "pytorch_model.bin"], "cpu")
+        (tmp_path / "pytorch_model.bin").write_bytes(b"version https://git-lfs")
+        with pytest.raises(LoaderFailed, match=r"pytorch_model\.bin is no pickle of tensors$"):
             process.load([tmp_path / "pytorch_model.bin"], "cpu")
     assert not (tmp_path / "ran").exists()
 

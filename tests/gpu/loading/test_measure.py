@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from hfbench.actions.bench_load import BenchLoad
+from hfbench.errors import HfbenchError
+from hfbench.exits import Exit
 from hfbench.gpu.loading import measure
 from hfbench.gpu.loading.files import filesystem
 from hfbench.gpu.loading.measure import LOAD
@@ -74,8 +76,9 @@ def test_a_loader_that_gives_other_bytes_is_no_longer_measured(
     checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measure, "file_digest", lambda paths: "of other files")
-    with pytest.raises(Exception, match="safetensors-mmap: it gives other bytes than the file holds"):
+    with pytest.raises(HfbenchError, match="can load it: safetensors-mmap: it gives other bytes than") as caught:
         load(checkpoint, loaders=("safetensors-mmap",))
+    assert caught.value.exit == Exit.FAILED, "no package is missing"
 
 
 def test_a_pickle_of_other_tensors_is_compared_with_itself_only(checkpoint: Path, tmp_path: Path) -> None:
@@ -155,6 +158,7 @@ def test_the_command_prints_json(checkpoint: Path, home: Path) -> None:
     ("words", "code", "sentence"),
     [
         (["--loaders", "safetensor-mmap"], 2, "Did you mean 'safetensors-mmap'?"),
+        (["--loaders", "plain"], 2, "loaders: plain is what others are compared with. Name another beside it"),
         (["--device", "cuda:0"], 4, "there is no GPU 0"),
     ],
 )

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pyte
 import pytest
 
 
@@ -43,7 +44,21 @@ def test_q_leaves_while_a_call_of_the_driver_hangs(fake_nvml_folder: Path, tmp_p
     assert "Traceback" not in seen
 
 
-def test_made_up_cards_are_called_so_in_the_title() -> None:
-    code, seen = played(lambda seen: b"q" if "4x demo" in seen else b"", HFBENCH_DEMO_GPUS="4")
+def test_made_up_cards_are_called_so_and_more_than_fit_leave_nothing_of_other_rows_behind() -> None:
+    screen = pyte.Screen(80, 24)
+    stream, fed, last = pyte.Stream(screen), 0, "arrows reach them"
+    line, since = "", 0.0
+
+    def press(seen: str) -> bytes:
+        nonlocal fed, line, since
+        stream.feed(seen[fed:])
+        fed = len(seen)
+        if last not in seen:
+            return b"3" if "16x demo" in screen.display[0] else b""
+        since = since or time.monotonic()
+        line = next((line.strip() for line in screen.display if last in line), line)
+        return b"q" if (line.endswith(last) and "and 6" in line) or time.monotonic() - since > 20 else b""
+
+    code, _ = played(press, HFBENCH_DEMO_GPUS="16", COLUMNS="80", LINES="24")
     assert code == 0
-    assert "4x demo" in seen
+    assert line == "and 6 more GPUs: arrows reach them"
