@@ -222,7 +222,8 @@ def about(action: str, params: Mapping[str, object]) -> tuple[str, ...]:
 
 def walls_found(result: VerifyResult) -> dict[str, WallTold]:
     """The walls of a proof that is over."""
-    from hfbench.convert.walls.report import details, forward_words, task_words, weights_words
+    from hfbench.convert.walls.report import details
+    from hfbench.convert.walls.words import forward_words, task_words, weights_words
 
     weights, forward, task = result.walls.weights, result.walls.forward, result.walls.task
     return {

@@ -1,16 +1,22 @@
-"""A small GGUF file in llama.cpp's layout, and torch as a judge of files, in a process of its own."""
+"""A small GGUF file in llama.cpp's layout, tiny models, and the judges: torch, a process that runs models, Megatron."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_models import Tiny, make_tiny
+
+from hfbench.convert.walls.asking import Judging
+from hfbench.jobs.run import Run
 
 HEADS, KV_HEADS, HIDDEN, INNER, LAYERS = 4, 2, 64, 96, 2
 HEAD_DIM = HIDDEN // HEADS
@@ -142,3 +148,36 @@ def torch_judge() -> Iterator[TorchJudge]:
     assert judge.process.stdin
     judge.process.stdin.close()
     judge.process.wait(30)
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+    """The folder of a tiny model by its name, made when it is first asked for."""
+    pytest.importorskip("transformers")
+    pytest.importorskip("torch").set_num_threads(1)
+    top, made = tmp_path_factory.mktemp("tiny"), {}
+
+    def folder(name: str) -> Path:
+        if name not in made:
+            made[name] = make_tiny(name, top / name)
+        return made[name]
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def judging() -> Iterator[Judging]:
+    """The process with torch and transformers, asked by many tests."""
+    with pytest.MonkeyPatch.context() as patch, Judging(Run()) as found:
+        patch.setenv("OMP_NUM_THREADS", "1")  # threads that wait for tiny matrices only burn time
+        yield found
+
+
+@pytest.fixture(scope="session")
+def megatron_python() -> Path:
+    """A Python with megatron-core: the one HFBENCH_TEST_MEGATRON names, else this one."""
+    if named := os.environ.get("HFBENCH_TEST_MEGATRON"):
+        return Path(named)
+    if not find_spec("megatron") or not find_spec("megatron.core"):
+        pytest.skip("megatron-core is not installed, and HFBENCH_TEST_MEGATRON names no Python that has it")
+    return Path(sys.executable)

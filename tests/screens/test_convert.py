@@ -119,6 +119,10 @@ async def test_an_impossible_layout_is_explained_in_place_and_the_keys_go_on(
         await until(pilot, lambda: planned(pilot) and screen.query_one(PlanTable).display)
         await until(pilot, lambda: "do not divide" not in told(picture, pilot))
         assert len(screen.view.choice().ranks) == 2
+        await pilot.press("F")
+        await until(pilot, lambda: "1 file of" in told(picture, pilot))
+        assert "llama to safetensors" in told(picture, pilot)
+        assert screen.view.wish.folder.endswith("tiny-safetensors")
 
 
 async def test_uneven_stages_are_asked_for_and_mend_what_was_refused(

@@ -16,6 +16,8 @@ from hfbench.jobs.run import Run
 from hfbench.text import clip
 
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+PATIENT = {"OMP_WAIT_POLICY": "PASSIVE"}
+"""Threads that spin while they wait for each other cost ten times the work where other programs keep the cores busy."""
 LAST_WORDS = 2000
 """Characters of its stderr that are looked at when it ends by itself."""
 
@@ -25,6 +27,8 @@ class Judging:
 
     def __init__(self, run: Run, *, module: str = "hfbench.convert.walls.child") -> None:
         self._run, self._module = run, module
+        self.wall = ""
+        """What the requests are for; the phases that the process tells begin with it."""
         self._child: subprocess.Popen[bytes] | None = None
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process it listens to
 
@@ -49,7 +53,8 @@ class Judging:
         for line in child.stdout:
             told = json.loads(line)
             if "progress" in told:
-                self._run.progress(*told["progress"])
+                phase, *figures = told["progress"]
+                self._run.progress(f"{self.wall} {phase}".lstrip(), *figures)
             elif "error" in told:
                 raise error_from_parts(told["error"])
             else:
@@ -63,7 +68,7 @@ class Judging:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._said,
-                env={**os.environ, **OFFLINE, "PYTHONPATH": python_path()},
+                env={**PATIENT, **os.environ, **OFFLINE, "PYTHONPATH": python_path()},
                 cwd="/",
                 process_group=0,
             )

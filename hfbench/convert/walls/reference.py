@@ -19,7 +19,7 @@ SMALL_PART = 4
 
 
 class Reference:
-    """Logits and states of a model. Weights stay as wide as `dtype`, and each layer is widened while it computes, unless
+    """Logits and states of a model. Weights stay as wide as `dtype`, each layer being widened while it computes, unless
     all of it in float32 takes a small part of the memory.
 
     What float16 or bfloat16 holds, float32 holds too, so that this is the model in float32 at the memory of its files.

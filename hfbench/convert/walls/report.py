@@ -17,11 +17,9 @@ from hfbench.convert.walls.results import (
     WeightsWall,
 )
 from hfbench.convert.walls.verify import Proof
+from hfbench.convert.walls.words import forward_words, task_words, weights_words
 from hfbench.line_width import paragraph
-from hfbench.units import show_bytes
 
-WORTH_A_RATE = 64 << 20
-"""Bytes from which on reading them takes longer than opening files."""
 MOST_SHOWN = 8
 """Differences told in a terminal; the report has all."""
 
@@ -37,33 +35,6 @@ def wall_lines(walls: Walls) -> Iterator[str]:
         for line in [told, *details(wall, MOST_SHOWN)]:
             yield from paragraph(line, first=head, later=" " * len(head)) or [head.rstrip()]
             head = " " * len(head)
-
-
-def weights_words(wall: WeightsWall) -> str:
-    """`54 tensors, 1.2 MB, bit by bit at 1.9 GB/s`."""
-    if not wall.tensors:
-        return wall.reason
-    how = f"as {wall.cast} rounds" if wall.cast else "bit by bit"
-    rate = f" at {show_bytes(wall.rate)}/s" if wall.bytes >= WORTH_A_RATE else ""
-    return f"{wall.tensors:,} tensors, {show_bytes(wall.bytes)}, {how}{rate}"
-
-
-def forward_words(wall: ForwardWall) -> str:
-    """`largest difference 2.1e-06 (3.0e-07 of the largest logit), top-5 100 % of 176 positions`."""
-    if not wall.positions:
-        return wall.reason
-    apart = f"largest difference {wall.max_abs:.1e} ({wall.relative:.1e} of the largest logit)"
-    return f"{apart}, top-5 {wall.top5:.1%} of {wall.positions} positions"
-
-
-def task_words(wall: TaskWall) -> str:
-    """`perplexity 12.31 and 12.31, 32 tokens alike`."""
-    if wall.perplexity is None:
-        return wall.reason
-    said = [f"perplexity {wall.perplexity.reference:.6g} and {wall.perplexity.converted:.6g}"]
-    if wall.greedy:
-        said.append(f"{wall.greedy.tokens} tokens " + ("differ" if wall.greedy.first_difference else "alike"))
-    return ", ".join(said)
 
 
 def details(wall: WeightsWall | ForwardWall | TaskWall, most: int) -> list[str]:

@@ -17,6 +17,7 @@ from hfbench.convert.walls.results import ForwardWall, TaskWall, Verdict, Walls,
 from hfbench.convert.walls.sides import Sides, sides_of
 from hfbench.convert.walls.task import Asked, task_wall
 from hfbench.convert.walls.weights import weights_wall
+from hfbench.convert.walls.words import forward_words, task_words, weights_words
 from hfbench.errors import HfbenchError, Interrupted, MissingError
 from hfbench.jobs.run import Run
 from hfbench.models.reference import resolve
@@ -65,11 +66,16 @@ def prove(
     weights, forward, task = WeightsWall(), ForwardWall(), TaskWall()
     if "weights" in walls:
         weights = judged(WeightsWall(), lambda: first_wall(sides, run))
+        run.log(f"weights: {weights.verdict}: {weights_words(weights)}")
     with Judging(run) as judging:
         if "forward" in walls:
+            judging.wall = "forward"
             forward = judged(ForwardWall(), lambda: forward_wall(judging, sides, run, python))
+            run.log(f"forward: {forward.verdict}: {forward_words(forward)}")
         if "task" in walls:
+            judging.wall = "task"
             task = judged(TaskWall(), lambda: task_wall(judging, sides, asked or Asked()))
+            run.log(f"task: {task.verdict}: {task_words(task)}")
     return Proof(
         reference=str(sides.reference),
         converted=str(sides.converted),
