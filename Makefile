@@ -35,7 +35,7 @@ run: $(VENV)/.run
 	fi
 
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff format --check .

@@ -28,6 +28,7 @@ from hfbench.screens.machine import MachineState
 from hfbench.screens.messages import GpusSampled, JobsListed
 from hfbench.screens.models import ModelsScreen
 from hfbench.screens.palette import Palette
+from hfbench.screens.places import Places
 from hfbench.screens.watchers import Watchers
 from hfbench.text import did_you_mean
 from hfbench.theming import DEFAULT_THEME, ThemeWatch, load_themes, packaged_themes
@@ -82,6 +83,7 @@ class Workbench(TypeAhead):
         self.model = model
         self.glyphs = glyphs(ascii)
         self.machine = MachineState()
+        self.places = Places()
         self._own_themes: set[str] = set()
         self._watching = False
         self.watchers = Watchers(self.post_message, jobs_root(), config.ui.refresh) if watch else None

@@ -133,9 +133,9 @@ def _device(job: JobDirectory, spec: Spec, request: Action, emit: EventWriter) -
     if spec.lease is None:
         yield ""
         return
-    from hfbench.gpu.devices import lease_key
+    from hfbench.gpu.devices import settle_device
 
-    device = lease_key(str(getattr(request, spec.lease)))
+    device = settle_device(str(getattr(request, spec.lease)), needs_gpu=spec.needs_gpu).lease
     if not job.request.get("lease", True):
         yield device
         return

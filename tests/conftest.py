@@ -29,6 +29,18 @@ TOYS = Path(__file__).parent / "toys"
 UNPRIVILEGED = Path(__file__).parent / "unprivileged.py"
 REFUSED = 77
 """What it exits with when it cannot make a lesser process."""
+LONGEST = (
+    "tests/bench/test_gpu.py",
+    "tests/gpu/kernels/test_library.py",
+    "tests/gpu/kernels/test_static.py",
+    "tests/gpu/test_generate_modes.py",
+    "tests/gpu/kernels/test_interpret.py",
+    "tests/gpu/kernels/test_tune.py",
+    "tests/gpu/kernels/test_dropin.py",
+    "tests/gpu/test_generate.py",
+    "tests/terminal/test_session.py",
+)
+"""Few tests, many seconds: begun last, one of them would leave the other processes with nothing to do."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,7 +57,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One process a file; all pictures in one, since they are taken in the same place one after the other."""
+    """One process a file, the longest first; all pictures in one, since they are taken in the same place in turns."""
+    places = {file: place for place, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_group(item)))
 

@@ -51,6 +51,8 @@ class Spec:
     """Performed in the calling process: reading that takes milliseconds and leaves no job."""
     lease: str | None
     """The field that names the device to hold while the action runs."""
+    needs_gpu: bool
+    """Whether its device `auto` is a GPU or nothing: on the CPU it runs only when that is asked for."""
     needs: tuple[str, ...]
     """Modules the worker must be able to import."""
     extra: str
@@ -115,6 +117,7 @@ def action(
     result: type | str,
     inline: bool = False,
     lease: str | None = None,
+    needs_gpu: bool = False,
     needs: tuple[str, ...] = (),
     extra: str = "",
     measures: bool = False,
@@ -148,6 +151,7 @@ def action(
             params=params,
             inline=inline,
             lease=lease,
+            needs_gpu=needs_gpu,
             needs=needs,
             extra=extra,
             measures=measures,

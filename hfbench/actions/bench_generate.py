@@ -30,7 +30,7 @@ class Generate:
     """
 
     model: str = param("Folder, HF cache entry or Hub reference", kind="model", positional=True)
-    device: str = param("Where to run: cpu, cuda:N, or auto for the first GPU", default="cpu", kind="device")
+    device: str = param("Where to run: auto for the first GPU or else cpu, cuda:N, cpu", default="auto", kind="device")
     dtype: Literal["auto", "bf16", "fp16", "fp32"] = param("Weights as; auto keeps the checkpoint's", default="auto")
     batch: int = param("Sequences in flight", default=1, ge=1, le=4096)
     prompt: int = param("Length of the random prompt, used when no text is given", default=128, ge=1, unit="token")

@@ -22,7 +22,7 @@ class BenchLoad:
     """
 
     model: str = param("Folder, HF cache entry or Hub reference", kind="model", positional=True)
-    device: str = param("Where to: cpu, cuda:N, or auto for the first GPU", default="cpu", kind="device")
+    device: str = param("Where to: auto for the first GPU or else cpu, cuda:N, cpu", default="auto", kind="device")
     loaders: tuple[str, ...] = param("Loaders by name, such as safetensors-mmap; default all that can run", default=())
     cache: Literal["both", "cold", "warm"] = param("State of the page cache", default="both")
     rounds: int = param("Most loads of each loader in each state", default=10, ge=1, le=10_000)

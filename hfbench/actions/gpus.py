@@ -81,6 +81,10 @@ class Gpus:
         finally:
             sampler.close()
 
+    def trouble(self, result: GpusResult) -> str:
+        """Why there is no card."""
+        return "" if result.devices else f"no GPU: {result.reason}"
+
     def frame(self, result: GpusResult, number: int, *, width: int, height: int, ascii: bool, color: bool) -> list[str]:
         """A sample as lines of a terminal of that many cells; of a table, the header comes with the first."""
         from hfbench.actions.gpus_text import csv_lines, watch_lines

@@ -57,7 +57,10 @@ class GraphVerifyResult:
             f"{'batch':>5}  {'verdict':<8}{'steps':>5}{'operations':>12}{'off eager':>12}{'off no cache':>14}",
         ]
         told = [line for size in report.sizes for line in _found(size)]
-        return [*head, *map(_row, report.sizes), *([""] if told else []), *told]
+        noted = (
+            wrap(f"~ {printable(report.device_reason)}", WIDTH, subsequent_indent="  ") if report.device_reason else []
+        )
+        return [*head, *map(_row, report.sizes), *([""] if told or noted else []), *told, *noted]
 
 
 @action(

@@ -82,6 +82,7 @@ class KernelCheck:
             seconds=self.limit,
             workers=self.workers,
             watch=lambda done, total: run.progress("check", done, total),
+            loading=lambda seconds: run.progress("load the file", seconds, unit="s"),
         )
         counts: Counter[str] = Counter(row.verdict for row in report.rows)
         return KernelCheckResult(

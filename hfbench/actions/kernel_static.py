@@ -95,6 +95,7 @@ class KernelStatic:
             use_cache=self.cache,
             compiles=self.compile,
             watch=lambda done, total: run.progress("compile", done, total),
+            loading=lambda seconds: run.progress("load the file", seconds, unit="s"),
         )
         cards = {name: each.cards for name, each in architectures().items()}
         counts: Counter[str] = Counter(row.verdict for row in report.rows)

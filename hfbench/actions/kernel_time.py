@@ -60,7 +60,14 @@ class KernelTimeResult:
         return [clip(head, WIDTH, ellipsis="..."), where, *_tables(self.rows, columns), *blank, *told, "", *noted]
 
 
-@action("kernel.time", result=KernelTimeResult, lease="device", needs=("torch", "triton"), extra="torch,triton")
+@action(
+    "kernel.time",
+    result=KernelTimeResult,
+    lease="device",
+    needs_gpu=True,
+    needs=("torch", "triton"),
+    extra="torch,triton",
+)
 @dataclass(frozen=True, kw_only=True)
 class KernelTime:
     """Time a Triton kernel on a GPU beside eager, torch.compile and a measured copy and matmul.
@@ -69,7 +76,9 @@ class KernelTime:
     """
 
     kernel: str = param("Kernel by name, or path of a file with one", positional=True)
-    device: str = param("Where to run: cuda:N, or cpu for the references alone", default="cuda:0", kind="device")
+    device: str = param(
+        "Where to run: auto for the first GPU, cuda:N, or cpu for the references alone", default="auto", kind="device"
+    )
     config: str = param("Only configurations whose label holds this", default="")
     dtype: tuple[str, ...] = param("Element types, such as bf16; default the kernel's usual one", default=())
     size: tuple[str, ...] = param('Sizes such as "R=4096 C=8192"; default those it declares', default=())
@@ -79,14 +88,14 @@ class KernelTime:
 
     def perform(self, run: Run) -> KernelTimeResult:
         """Run everything in processes of their own, one at a time; MissingError where there is no such GPU."""
-        from hfbench.gpu.devices import find_device
+        from hfbench.gpu.devices import choose_device
         from hfbench.gpu.kernels.loading import find
         from hfbench.gpu.kernels.timing_run import time_all
 
-        file, gpu = find(self.kernel), find_device(self.device)
+        file, chosen = find(self.kernel), choose_device(self.device, needs_gpu=True)
         report = time_all(
             file,
-            device=f"cuda:{gpu.index}" if gpu else "cpu",
+            device=chosen.name,
             dtypes=self.dtype,
             sizes=self.size,
             config=self.config,
@@ -94,6 +103,7 @@ class KernelTime:
             budget=self.budget,
             seconds=self.limit,
             watch=lambda done, total: run.progress("time", done, total),
+            loading=lambda seconds: run.progress("load the file", seconds, unit="s"),
         )
         for row in report.rows:
             if row.time and row.cache == "cold" and not row.graph and row.subject == "triton":

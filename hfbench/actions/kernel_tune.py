@@ -57,7 +57,14 @@ class KernelTuneResult:
         return [clip(head, WIDTH, ellipsis="..."), where, *told, *([""] if noted else []), *noted]
 
 
-@action("kernel.tune", result=KernelTuneResult, lease="device", needs=("torch", "triton"), extra="torch,triton")
+@action(
+    "kernel.tune",
+    result=KernelTuneResult,
+    lease="device",
+    needs_gpu=True,
+    needs=("torch", "triton"),
+    extra="torch,triton",
+)
 @dataclass(frozen=True, kw_only=True)
 class KernelTune:
     """Find the quickest configuration of a Triton kernel for its sizes, and keep it where programs find it.
@@ -67,7 +74,9 @@ class KernelTune:
     """
 
     kernel: str = param("Kernel by name, or path of a file with one", positional=True)
-    device: str = param("Where to run: cuda:N, or cpu to time references instead", default="cuda:0", kind="device")
+    device: str = param(
+        "Where to run: auto for the first GPU, cuda:N, or cpu to time references instead", default="auto", kind="device"
+    )
     out: Path | None = param("File of the rows; default one in the cache folder", default=None, kind="path")
     config: str = param("Only configurations whose label holds this", default="")
     dtype: tuple[str, ...] = param("Element types, such as bf16; default the kernel's usual one", default=())
@@ -81,16 +90,16 @@ class KernelTune:
 
     def perform(self, run: Run) -> KernelTuneResult:
         """Time one configuration after the other; MissingError where there is no such GPU."""
-        from hfbench.gpu.devices import find_device
+        from hfbench.gpu.devices import choose_device
         from hfbench.gpu.kernels.loading import find
         from hfbench.gpu.kernels.tune import tune
-        from hfbench.paths import cache_root
+        from hfbench.gpu.kernels.tuned import default_table
 
-        file, gpu = find(self.kernel), find_device(self.device)
-        table = (self.out or cache_root() / "kernels" / "tuned.json").expanduser().absolute()
+        file, chosen = find(self.kernel), choose_device(self.device, needs_gpu=True)
+        table = (self.out or default_table()).expanduser().absolute()
         report = tune(
             file,
-            device=f"cuda:{gpu.index}" if gpu else "cpu",
+            device=chosen.name,
             table=table,
             arch=self.arch,
             dtypes=self.dtype,
@@ -102,6 +111,7 @@ class KernelTune:
             budget=self.budget,
             seconds=self.limit,
             watch=lambda done, total: run.progress("tune", done, total),
+            loading=lambda seconds: run.progress("load the file", seconds, unit="s"),
         )
         run.artifact(table, "tuned configurations")
         return KernelTuneResult(**vars(report))

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
+import signal
+import stat
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Protocol
 
 from hfbench.actions.results import exit_of, result_data
 from hfbench.errors import UsageError
-from hfbench.exits import Exit
+from hfbench.exits import Exit, complain
 
 HIDE, SHOW, HOME, CLEAR, REST_OF_LINE, REST = "\x1b[?25l", "\x1b[?25h", "\x1b[H", "\x1b[2J", "\x1b[K", "\x1b[J"
 PLAIN_WIDTH = 80
@@ -28,6 +33,9 @@ class Live(Protocol):
     def samples(self) -> Iterator[Any]:
         """Results, one after the other."""
 
+    def trouble(self, result: Any) -> str:
+        """Why a result holds nothing, in a sentence; else empty."""
+
     def frame(self, result: Any, number: int, *, width: int, height: int, ascii: bool, color: bool) -> list[str]:
         """One result as lines of a terminal; `number` counts from 0."""
 
@@ -37,11 +45,15 @@ def show_live(request: Live, *, as_json: bool) -> int:
     if as_json and request.csv:
         raise UsageError("--json and --csv exclude each other")
     repaints = request.watch and not as_json and not request.csv and _is_terminal()
-    code = int(Exit.OK)
+    code, told = int(Exit.OK), ""
+    _end_with_the_reader()
     try:
         for number, result in enumerate(request.samples()):
             data = result_data(result)
             code = exit_of(data)
+            if request.csv and (trouble := request.trouble(result)) != told:  # a table has no place for it
+                told = trouble
+                complain(trouble) if trouble else None
             if as_json:
                 _write(json.dumps(data, ensure_ascii=True) + "\n")
             elif repaints:
@@ -52,6 +64,25 @@ def show_live(request: Live, *, as_json: bool) -> int:
         if repaints:
             _write(SHOW)
     return code
+
+
+def _end_with_the_reader() -> None:
+    """Raise BrokenPipeError as soon as nobody reads our output, not at the next line: a driver may let us wait."""
+
+    def gone(number: int, frame: object) -> None:
+        raise BrokenPipeError
+
+    def wait(fd: int) -> None:
+        reader = select.poll()
+        reader.register(fd, 0)  # asks for nothing: what is told is that the other end was closed
+        reader.poll()
+        os.kill(os.getpid(), signal.SIGPIPE)
+
+    with suppress(OSError, ValueError):  # output that is no file, as in a test
+        fd = sys.stdout.fileno()
+        if stat.S_ISFIFO(os.fstat(fd).st_mode):
+            signal.signal(signal.SIGPIPE, gone)
+            threading.Thread(target=wait, args=(fd,), daemon=True).start()
 
 
 def _repaint(request: Live, result: Any, number: int) -> None:

@@ -79,8 +79,8 @@ def status_line(snapshot: JobSnapshot) -> str:
     if progress := snapshot.progress:
         share = "" if progress.share is None else f" {progress.share:4.0%}"
         parts.append(f"{progress.phase}{share}")
-        if progress.eta is not None and not snapshot.state.over:
-            parts.append(f"~{show_elapsed(progress.eta)} left")
+        if not snapshot.state.over and (left := progress.left(time.time())) is not None:
+            parts.append(f"~{show_elapsed(left)} left")
     if not snapshot.state.over:
         parts += [f"{name} {show_value(s.last, s.unit)}" for name, s in list(snapshot.series.items())[-3:]]
     return printable("  ".join(parts))

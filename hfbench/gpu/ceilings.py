@@ -7,6 +7,7 @@ from typing import Any
 
 from hfbench.gpu.decoding import clock
 from hfbench.gpu.generate_model import DTYPES, first_line
+from hfbench.gpu.memory import available_memory
 from hfbench.gpu.reading import Unavailable, Value
 from hfbench.gpu.roofline import Ceilings
 from hfbench.units import GIB, MIB
@@ -37,7 +38,7 @@ def _copy(device: Any) -> Value:
     import torch
 
     size = BUFFERS[device.type]
-    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else _available()
+    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else available_memory()
     if free is not None and free < SPARED * size:
         return Unavailable(f"too little memory was free for two buffers of {size / GIB:.2g} GiB")
     source = torch.ones(size, dtype=torch.uint8, device=device)
@@ -86,12 +87,3 @@ def _guarded(measure: Callable[[], Value]) -> Value:
         return measure()
     except (RuntimeError, MemoryError) as error:  # what torch raises when memory is short after all
         return Unavailable(first_line(error))
-
-
-def _available() -> int | None:
-    """Bytes the kernel would give (MemAvailable), or None where it does not say."""
-    try:
-        with open("/proc/meminfo") as lines:
-            return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable")), None)
-    except (OSError, ValueError):
-        return None

@@ -12,6 +12,7 @@ from hfbench.gpu.nvml import Nvml, open_nvml
 from hfbench.gpu.reading import Unavailable
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+AUTO = "auto"
 _DEVICE = re.compile(r"cpu|auto|cuda(?::(\d{1,4}))?")
 
 
@@ -37,37 +38,73 @@ class Inventory:
         return ("cpu", *(f"cuda:{gpu.index}" for gpu in self.gpus))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """What a field of a request stands for on this machine: a GPU, or None for the CPU."""
+
+    gpu: Gpu | None
+    why: str = ""
+    """Why `auto` took the CPU, in a sentence; empty for all else."""
+
+    @property
+    def name(self) -> str:
+        """`cpu` or `cuda:N`."""
+        return f"cuda:{self.gpu.index}" if self.gpu else "cpu"
+
+    @property
+    def lease(self) -> str:
+        """What a job holds while it uses the device: `cpu`, or the GPU's UUID whatever number it has here."""
+        return self.gpu.lease if self.gpu else "cpu"
+
+
 def parse_device(text: str) -> int | None:
-    """The index of a CUDA device, or None for the CPU; `auto` is the first GPU if there is one.
+    """The index of a CUDA device, or None for the CPU; `auto` asks for the first GPU.
 
     UsageError for anything else than `cpu`, `auto`, `cuda` and `cuda:N`.
     """
     match = _DEVICE.fullmatch(text.strip().lower())
     if match is None:
         raise UsageError(f"{text!r} is not a device", remedy="write cpu, cuda:0 or auto")
-    if match[0] == "auto":
-        return 0 if list_devices().gpus else None
-    return int(match[1] or 0) if match[0].startswith("cuda") else None
+    return None if match[0] == "cpu" else int(match[1] or 0)
 
 
-def find_device(text: str) -> Gpu | None:
-    """The GPU asked for, or None for the CPU; MissingError when this machine has no such GPU."""
+def choose_device(text: str, *, needs_gpu: bool = False) -> Chosen:
+    """The device asked for; `auto` is the first GPU and, where there is none and the CPU can do it too, the CPU.
+
+    MissingError when this machine has no such GPU.
+    """
     index = parse_device(text)
     if index is None:
-        return None
+        return Chosen(gpu=None)
+    auto = text.strip().lower() == AUTO
+    if auto and (held := _settled.get(needs_gpu)):
+        return held
     inventory = list_devices()
     for gpu in inventory.gpus:
         if gpu.index == index:
-            return gpu
+            return Chosen(gpu=gpu)
+    if auto and not needs_gpu:
+        return Chosen(gpu=None, why=f"device auto took the CPU, as there is no GPU: {inventory.reason}")
     shown = f"; {VISIBLE} is {os.environ[VISIBLE]!r}" if VISIBLE in os.environ else ""
     why = inventory.reason or f"this machine shows {len(inventory.gpus)}{shown}"
-    raise MissingError(f"there is no GPU {index}: {why}", where=text, remedy=f"use {', '.join(inventory.names)}")
+    raise MissingError(
+        f"there is no GPU{'' if auto else f' {index}'}: {why}", where=text, remedy=f"use {', '.join(inventory.names)}"
+    )
 
 
-def lease_key(device: str) -> str:
-    """What a job holds while it uses the device: `cpu`, or the GPU's UUID whatever number it has here."""
-    gpu = find_device(device)
-    return "cpu" if gpu is None else gpu.lease
+def settle_device(text: str, *, needs_gpu: bool = False) -> Chosen:
+    """As `choose_device`, and `auto` means the same as long as this process lives: what a job runs on is what it holds.
+
+    For workers, which do one job.
+    """
+    chosen = choose_device(text, needs_gpu=needs_gpu)
+    if text.strip().lower() == AUTO:
+        _settled[needs_gpu] = chosen
+    return chosen
+
+
+_settled: dict[bool, Chosen] = {}
+"""What `auto` was settled to in this process, by whether it had to be a GPU."""
 
 
 def list_devices() -> Inventory:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hfbench.errors import UsageError
 from hfbench.gpu.ceilings import measure_ceilings
 from hfbench.gpu.decoding import Decoder, Iteration
-from hfbench.gpu.devices import find_device
+from hfbench.gpu.devices import Chosen, choose_device
 from hfbench.gpu.generate_model import Loaded, Words, translated
 from hfbench.gpu.generate_modes import Prepared, prepare, refuse_mode
 from hfbench.gpu.generate_open import Opened, open_model, unused_note
@@ -80,18 +80,18 @@ def measure(request: Request, run: Run) -> GenerateResult:
     if request.new_tokens < 2:
         raise UsageError("new_tokens must be at least 2: one token has no time per further token")
     text = read_prompt(request.prompt_text, request.prompt_file)
-    gpu = find_device(request.device)
-    refuse_mode(request.mode, on_gpu=gpu is not None)
-    opened = open_model(request.model, gpu, run, threads=request.threads, with_text=bool(text))
+    chosen = choose_device(request.device)
+    refuse_mode(request.mode, on_gpu=chosen.gpu is not None)
+    opened = open_model(request.model, chosen.gpu, run, threads=request.threads, with_text=bool(text))
     _refuse_overlong(opened, request.prompt if not text else 1, request.new_tokens)  # before a random one is drawn
     prompts = _prompts(request, opened, text)
     _refuse_overlong(opened, len(prompts[0]), request.new_tokens)
     forget_peak()
     loaded = opened.load(run, dtype=request.dtype, attention=request.attention)
-    measurement = _Measurement(request, run, loaded, opened.words, prompts)
+    measurement = _Measurement(request, run, chosen, loaded, opened.words, prompts)
     measurement.prepare()
     measurement.warm_up()
-    with WhileRunning(run, gpu.lease if gpu else "cpu") as watched:
+    with WhileRunning(run, chosen.lease) as watched:
         measurement.run_to_the_stop()
     return _result(measurement, opened, use=watched.use)
 
@@ -102,6 +102,7 @@ class _Measurement:
 
     request: Request
     run: Run
+    chosen: Chosen
     loaded: Loaded
     words: Words
     prompts: list[list[int]]
@@ -130,7 +131,7 @@ class _Measurement:
         if self.request.mode == "eager":
             return
         phase = "compile" if self.request.mode == "compile" else "verify"
-        self.run.progress(phase, 0, 1)
+        self.run.progress(phase, 0)
         with translated(self.request.model, f"mode {self.request.mode} failed", "use mode eager"):
             self.prepared = prepare(
                 self.request.mode,
@@ -296,7 +297,8 @@ def _verdicts(taken: _Measurement, company: Any, use: GpuUse | None) -> list[Ver
 def _notes(taken: _Measurement) -> list[str]:
     """What a reader of the numbers would otherwise assume."""
     request, loaded = taken.request, taken.loaded
-    notes = [f"decoding does not stop at an end token: every iteration makes {request.new_tokens} tokens"]
+    notes = [*filter(None, [taken.chosen.why])]
+    notes += [f"decoding does not stop at an end token: every iteration makes {request.new_tokens} tokens"]
     if request.dtype != "auto" and loaded.device.type == "cpu" and loaded.dtype != "fp32":
         notes.append(f"{loaded.dtype} was kept on the CPU as asked; fp32 is often faster there")
     if not (request.prompt_text or request.prompt_file):

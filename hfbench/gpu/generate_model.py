@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.gpu.devices import Gpu
+from hfbench.gpu.loading.ahead import read_weights
 from hfbench.models.facts import ModelSummary
 from hfbench.models.problem import counted
 from hfbench.models.reference import Location
@@ -73,7 +74,7 @@ def refuse_broken(location: Location, *, with_text: bool) -> None:
 
 def import_libraries(run: Run) -> None:
     """Load torch and transformers, which takes seconds, as a phase of its own."""
-    run.progress("import", 0, 1)
+    run.progress("import", 0)
     run.log("importing torch and transformers")
     import torch  # noqa: F401
     import transformers  # noqa: F401
@@ -125,6 +126,7 @@ def load_model(folder: Path, *, gpu: Gpu | None, dtype: str, attention: str) -> 
     logging.disable_progress_bar()
     device = _torch_device(gpu)
     began = time.perf_counter()
+    ahead = read_weights(folder)  # transformers maps the files meanwhile, and finds more and more of them in memory
     with translated(folder, "transformers cannot load the model"):
         try:
             model, told = AutoModelForCausalLM.from_pretrained(
@@ -144,6 +146,8 @@ def load_model(folder: Path, *, gpu: Gpu | None, dtype: str, attention: str) -> 
             raise HfbenchError(found, where=folder, remedy="use attention eager") from error
         _refuse_incomplete(folder, told)
         model = model.to(device).eval()
+    if ahead:
+        ahead.wait()
     return Loaded(
         model=model,
         device=device,

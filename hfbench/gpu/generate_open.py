@@ -50,7 +50,7 @@ class Opened:
 
     def load(self, run: Run, *, dtype: str, attention: str) -> Loaded:
         """Read the weights onto the device, as a phase of its own; HfbenchError when they do not fit the model."""
-        run.progress("load", 0, 1)
+        run.progress("load", 0)
         loaded = load_model(self.location.folder, gpu=self.gpu, dtype=dtype, attention=attention)
         run.progress("load", 1, 1)
         run.log(f"loaded {self.location.given} as {loaded.dtype} on {loaded.device} in {loaded.seconds:.2f} s")
@@ -70,9 +70,12 @@ def open_model(model: str, gpu: Gpu | None, run: Run, *, threads: int, with_text
     stay_offline()
     import_libraries(run)
     used = pin_threads(threads)
+    run.progress("configure", 0)  # transformers imports what a model needs only now
     config = read_config(location.folder)
     _refuse_no_text(config, location)
-    return Opened(location=location, gpu=gpu, config=config, words=load_tokenizer(location.folder), threads=used)
+    words = load_tokenizer(location.folder)
+    run.progress("configure", 1, 1)
+    return Opened(location=location, gpu=gpu, config=config, words=words, threads=used)
 
 
 def unused_note(names: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 STATUS = Path("/proc/self/status")
 CLEAR = Path("/proc/self/clear_refs")
+MEMORY = Path("/proc/meminfo")
 RESET_PEAK = "5"
 """Written to clear_refs, sets the peak back to what is resident now (proc(5))."""
 
@@ -25,6 +26,15 @@ class PeakMemory:
     cuda_allocated_bytes: int | None
     cuda_reserved_bytes: int | None
     reason: str = ""
+
+
+def available_memory() -> int | None:
+    """Bytes the kernel would give (MemAvailable), or None where it does not say."""
+    try:
+        match = re.search(r"^MemAvailable:\s+(\d+) kB$", MEMORY.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(match[1]) * 1024 if match else None
 
 
 def forget_peak() -> None:

@@ -12,7 +12,7 @@ from hfbench.jobs.directory import JobDirectory, job_ids
 from hfbench.jobs.snapshot import JobSnapshot, State, read_job
 from hfbench.side_table import discard, open_table, table_in_memory
 
-SCHEMA = 3
+SCHEMA = 4
 COLUMNS = "id, action, label, model, device, state, created, started, ended, headline, note"
 TABLE = f"CREATE TABLE IF NOT EXISTS jobs ({COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
 PROBE = "SELECT COUNT(*) FROM jobs WHERE id > ''"
@@ -26,6 +26,7 @@ class JobRow:
     action: str
     label: str
     model: str
+    """The model the job is about, or the kernel."""
     device: str
     state: State
     created: float
@@ -99,7 +100,7 @@ class History:
 
 
 def _values(s: JobSnapshot) -> tuple[Any, ...]:
-    model = str(s.params.get("model") or "")
+    model = str(s.params.get("model") or s.params.get("kernel") or "")
     values = (
         s.id,
         s.action,

@@ -35,7 +35,7 @@ KEPT_LOGS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseProgress:
-    """The phase a job is in. `rate` is units a second since the phase began, `eta` the seconds left by it."""
+    """The phase a job is in; `total` is None where nobody knows how much there is to do."""
 
     phase: str
     done: float
@@ -50,16 +50,15 @@ class PhaseProgress:
         """Part done between 0 and 1; None without a total."""
         return None if not self.total else max(0.0, min(1.0, self.done / self.total))
 
-    @property
-    def rate(self) -> float | None:
-        """Units a second; None before the second report."""
-        elapsed = self.at - self.began
+    def rate(self, now: float) -> float | None:
+        """Units a second; None before the second report. It falls while nothing is reported."""
+        elapsed = max(now, self.at) - self.began
         return (self.done - self.first) / elapsed if elapsed > 0 and self.done > self.first else None
 
-    @property
-    def eta(self) -> float | None:
-        """Seconds left at the mean rate so far; None when it cannot be told."""
-        return None if not self.rate or self.total is None else max(0.0, (self.total - self.done) / self.rate)
+    def left(self, now: float) -> float | None:
+        """Seconds left at the mean rate up to now; None when it cannot be told, or all is done."""
+        rate = self.rate(now)
+        return (self.total - self.done) / rate if rate and self.total is not None and self.done < self.total else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,6 +38,9 @@ class BenchScreen(Screen[None]):
 
     help: ClassVar[Help]
 
+    filters: ClassVar[bool] = False
+    """Whether `/` filters something here."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "back", show=False, id="screen.back"),
         Binding("slash", "filter", "filter", show=False, id="screen.filter"),
@@ -145,6 +148,10 @@ class BenchScreen(Screen[None]):
                 return
         if len(self.app.screen_stack) > 1:
             self.app.pop_screen()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """`/` only where there is something to filter."""
+        return action != "filter" or self.filters
 
     def action_filter(self) -> None:
         """Open the filter of this screen, if it has one."""

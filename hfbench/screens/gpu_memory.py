@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -19,6 +20,7 @@ from hfbench.gpu.reading import known
 from hfbench.screens.background import Background, Stopped
 from hfbench.screens.base import BenchScreen
 from hfbench.text import printable
+from hfbench.units import show_ago
 from hfbench.widgets.facts_lines import Fact, facts_lines
 from hfbench.widgets.glyphs import glyphs_of
 from hfbench.widgets.help import Help
@@ -69,6 +71,8 @@ class GpuMemoryScreen(BenchScreen):
         ours = [each.pid for each in known(device.processes) or () if each.job]
         self.values: dict[str, object] = {"pid": ours[0]} if ours else {}
         self.result: ExplainResult | None = None
+        self.read_at: float | None = None
+        """When the memory was looked at (time.time())."""
         self._asking = Background(self, NotExplained)
         self._answered = False
 
@@ -81,6 +85,11 @@ class GpuMemoryScreen(BenchScreen):
         """Which card."""
         return ("GPUs", printable(f"{self.index} {self.card}".rstrip()), "memory")
 
+    def status(self) -> tuple[str, ...]:
+        """How old the figures are."""
+        age = () if self.read_at is None else (f"read {show_ago(max(0.0, time.time() - self.read_at))}",)
+        return (*age, *super().status())
+
     def body(self) -> ComposeResult:
         """Trouble, and the page."""
         yield Notice()
@@ -89,7 +98,12 @@ class GpuMemoryScreen(BenchScreen):
     def on_mount(self) -> None:
         """Ask at once."""
         self.set_focus(self.query_one(SpanView))
+        self.set_interval(1.0, self._tick)
         self.action_update()
+
+    def _tick(self) -> None:
+        if self.in_front and self.read_at is not None:
+            self.refresh_frame()
 
     def on_unmount(self) -> None:
         """Nobody looks any more."""
@@ -117,11 +131,12 @@ class GpuMemoryScreen(BenchScreen):
 
     @on(Explained)
     def _explained(self, message: Explained) -> None:
-        self.result, self._answered = message.result, True
+        self.result, self._answered, self.read_at = message.result, True, time.time()
         if not self.app.is_running:
             return  # leaving: the widgets are gone already
         notice, gpus = self.query_one(Notice), self.bench.machine.gpus
         notice.show("these cards are made up", state="warn") if gpus and gpus.demo else notice.clear()
+        self.refresh_frame()
         self._paint()
 
     @on(NotExplained)

@@ -59,6 +59,7 @@ class GpusScreen(BenchScreen):
     def on_mount(self) -> None:
         """Show what is known already."""
         self.query_one(SpanView).can_focus = False  # the keys stay with the cards
+        self.query_one(GpuGrid).cursor = self.bench.places.card
         self.set_focus(self.query_one(GpuGrid))
         if self.bench.machine.gpus is not None:
             self.show_snapshot(self.bench.machine.gpus)
@@ -93,7 +94,8 @@ class GpusScreen(BenchScreen):
         self._show_card(snapshot)
 
     @on(GpuGrid.Moved)
-    def _moved(self) -> None:
+    def _moved(self, message: GpuGrid.Moved) -> None:
+        self.bench.places.card = message.index
         if self.bench.machine.gpus is not None:
             self._show_card(self.bench.machine.gpus)
             self.query_one(SpanView).action_scroll_ends(-1)

@@ -24,7 +24,7 @@ from hfbench.jobs.tail import log_tail
 from hfbench.screens.background import Background, Stopped
 from hfbench.screens.base import BenchScreen
 from hfbench.screens.confirm import Confirm
-from hfbench.screens.job_text import JobText, environment_lines, job_text, request_lines, status
+from hfbench.screens.job_text import JobText, environment_lines, job_text, phases, request_lines, status
 from hfbench.screens.messages import Latest, Trouble
 from hfbench.text import printable
 from hfbench.widgets.facts_table import FactsTable
@@ -244,10 +244,13 @@ class JobScreen(BenchScreen):
     def _tick(self) -> None:
         if self.in_front and self.snapshot and not self.snapshot.state.over:
             self.refresh_frame()
+            self.query_one(ProgressLine).show(phases(self.snapshot))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Nothing is left to cancel of a job that is over."""
-        return action != "cancel" or self.snapshot is None or not self.snapshot.state.over
+        if action == "cancel":
+            return self.snapshot is None or not self.snapshot.state.over
+        return super().check_action(action, parameters)
 
     def action_pane(self, step: int) -> None:
         """The next pane."""

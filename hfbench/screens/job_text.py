@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,13 +72,15 @@ def status(snapshot: JobSnapshot, now: float | None = None) -> tuple[str, ...]:
     return tuple(filter(None, (f"{snapshot.state} {show_elapsed(snapshot.elapsed(now))}", snapshot.device[:12])))
 
 
-def phases(snapshot: JobSnapshot) -> tuple[Phase, ...]:
-    """The phases so far: all but the last are done."""
+def phases(snapshot: JobSnapshot, now: float | None = None) -> tuple[Phase, ...]:
+    """The phases so far: all but the last are done, and that one too once all of it is."""
     shown = [Phase(phase.phase, "done") for phase in snapshot.phases[:-1]]
     if last := snapshot.progress:
         ended = {State.FINISHED: "done", State.FAILED: "failed", State.DIED: "failed", State.CANCELLED: "skipped"}
+        now = time.time() if now is None else now
+        state = ended.get(snapshot.state, "done" if last.share == 1 else "running")
         shown.append(
-            Phase(last.phase, ended.get(snapshot.state, "running"), fraction=last.share, remaining=last.eta)  # type: ignore[arg-type]
+            Phase(last.phase, state, fraction=last.share, remaining=last.left(now), elapsed=max(0.0, now - last.began))  # type: ignore[arg-type]
         )
     return tuple(shown)
 

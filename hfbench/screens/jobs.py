@@ -61,6 +61,8 @@ class JobsScreen(BenchScreen):
         "`enter` opens one, `c` cancels it, `D` deletes a job that is over, `/` filters.",
     )
 
+    filters = True
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "cancel", "cancel", id="jobs.cancel"),
         Binding("slash", "filter", "filter", id="screen.filter"),

@@ -34,6 +34,7 @@ from hfbench.screens.kernel_asks import (
     read_kernels,
 )
 from hfbench.screens.kernel_trials import Trials, Tried
+from hfbench.screens.places import Places
 from hfbench.widgets.glyphs import glyphs_of
 from hfbench.widgets.help import Help
 from hfbench.widgets.kernel_matrix import KernelMatrix
@@ -101,6 +102,8 @@ class KernelsScreen(BenchScreen):
         self._read = False
         self._came_back = False
         """Whether a job compiles that this screen did not start: its kernel is where the cursor is wanted."""
+        self._left: Places | None = None
+        """Where the cursor was left when the screen was shown last, until it is there again or somewhere else."""
 
     @property
     def at_rest(self) -> bool:
@@ -120,7 +123,11 @@ class KernelsScreen(BenchScreen):
 
     def on_mount(self) -> None:
         """Read, and look whether a job compiles already."""
-        self.set_focus(self.query_one(KernelMatrix))
+        matrix = self.query_one(KernelMatrix)
+        self.set_focus(matrix)
+        matrix.folded = self.bench.places.folded
+        if self.bench.places.kernel:
+            self._left = replace(self.bench.places)
         self.action_update()
         self._trials.look(self.bench.machine.known_jobs)
         jobs = [row.id for row in self.bench.machine.known_jobs if row.action == STATIC and not row.state.over]
@@ -162,6 +169,8 @@ class KernelsScreen(BenchScreen):
         for kernel in self.waiting:
             self._mark(kernel, WAITS)
         self._paint()
+        if self._left and not self.query_one(KernelMatrix).go_to(self._left.kernel):
+            self._left = None
 
     @on(Analysed)
     def _analysed(self, message: Analysed) -> None:
@@ -174,7 +183,7 @@ class KernelsScreen(BenchScreen):
 
     @on(ReadAll)
     def _read_all(self, message: ReadAll) -> None:
-        self._read = True
+        self._read, self._left = True, None
         self._complain(message.error)
 
     @on(NotOpened)
@@ -190,6 +199,9 @@ class KernelsScreen(BenchScreen):
             verdicts = {each.config: each.text for each in result.verdicts}
             self.kernels[kernel] = replace(self.kernels[kernel], rows=result.rows, verdicts=verdicts)
             self._paint()
+            if self._left and self._left.kernel == kernel and self.in_front:
+                self.query_one(KernelMatrix).go_to(kernel, self._left.config)
+                self._left = None
 
     # -- compiling ------------------------------------------------------------
 
@@ -296,6 +308,12 @@ class KernelsScreen(BenchScreen):
 
     @on(KernelMatrix.Moved)
     def _moved(self) -> None:
+        matrix = self.query_one(KernelMatrix)
+        if (row := matrix.current) and (self._left is None or row.state.kernel != self._left.kernel):
+            if self._left and matrix.cursor:  # a key was quicker than what is read
+                self._left = None
+            if self._left is None:
+                self.bench.places.kernel, self.bench.places.config = row.state.kernel, row.config
         if self.in_front:
             self._paint_row()
             self.query_one(SpanView).action_scroll_ends(-1)

@@ -9,6 +9,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.events import DescendantFocus
 from textual.widgets import Static
 
 from hfbench.actions.registry import find
@@ -22,7 +23,7 @@ from hfbench.screens.messages import Latest, Trouble
 from hfbench.text import printable
 from hfbench.widgets.facts_lines import Fact
 from hfbench.widgets.facts_table import FactsTable
-from hfbench.widgets.form import Form
+from hfbench.widgets.form import FieldInput, Form, help_of
 from hfbench.widgets.form_state import FormState
 from hfbench.widgets.help import Help
 
@@ -94,6 +95,10 @@ class LaunchScreen(BenchScreen):
         self._background.start(lambda stopped, post: post(LookedUp(state, self.facts_of(state))))
         self.refresh_frame()
 
+    @on(DescendantFocus)
+    def _another_field(self) -> None:
+        self.show_facts()
+
     @on(Form.Submitted)
     def _submitted(self, message: Form.Submitted) -> None:
         request = message.state.request
@@ -106,6 +111,8 @@ class LaunchScreen(BenchScreen):
     def show_facts(self) -> None:
         """The lines below the form."""
         facts = [self.facts[name] for name in ("model", "device", "waits", "needs") if name in self.facts]
+        if isinstance(field := self.focused, FieldInput):  # its hint beside it is cut to the room there is
+            facts.insert(0, Fact(field.param.name, help_of(field.param), "muted"))
         for name, problem in list(self.state.problems.items())[:1]:
             facts.insert(0, Fact(name, problem, "error"))
         if not self.lease:
@@ -123,8 +130,7 @@ class LaunchScreen(BenchScreen):
                 facts["model"] = Fact("model", str(error), "error")
         if device := self.device_of(state):
             try:
-                if job := _held_by(device):
-                    facts["waits"] = Fact("waits for", f"{device}: {job} holds it", "warn")
+                facts |= _device_facts(device, needs_gpu=self.spec.needs_gpu)
             except HfbenchError as error:
                 facts["device"] = Fact("device", str(error), "error")
         if lacking := self.spec.missing():
@@ -164,7 +170,15 @@ class LaunchScreen(BenchScreen):
         self.show_facts()
 
 
-def _held_by(device: str) -> str:
-    from hfbench.gpu.devices import lease_key
+def _device_facts(device: str, *, needs_gpu: bool) -> dict[str, Fact]:
+    """Which device `auto` is on this machine, and who holds what the job would need."""
+    from hfbench.gpu.devices import AUTO, choose_device
 
-    return printable(holder(leases_root(), lease_key(device)))
+    facts: dict[str, Fact] = {}
+    chosen = choose_device(device, needs_gpu=needs_gpu)
+    if device.strip().lower() == AUTO:
+        name = f"{chosen.name} {chosen.gpu.name}" if chosen.gpu else f"{chosen.name}: no GPU here"
+        facts["device"] = Fact("device", printable(f"auto is {name}"), "muted")
+    if job := holder(leases_root(), chosen.lease):
+        facts["waits"] = Fact("waits for", printable(f"{chosen.name}: {job} holds it"), "warn")
+    return facts

@@ -79,6 +79,8 @@ class LookingFailed(Message):
 class ModelsScreen(BenchScreen):
     """Models by where they come from; looked at one after the other while the list is used."""
 
+    filters = True
+
     help = Help(
         "Models",
         "At the left where models come from, `tab` moves between there and the list. `enter` opens a model, "

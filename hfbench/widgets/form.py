@@ -146,6 +146,13 @@ class Form(VerticalScroll, can_focus=True):
             hint.set_class(bool(wrong), "-wrong")
 
 
+def help_of(param: Param) -> str:
+    """All that is to be known of a field, in a sentence."""
+    choices = param.choices or (("true", "false") if param.type is bool else ())
+    parts = [param.help, f"one of {', '.join(choices)}" if choices else "", f"in {param.unit}" if param.unit else ""]
+    return "; ".join(filter(None, [*parts, param.bounds]))
+
+
 def hint_of(param: Param) -> str:
     """What a field takes: its choices, else its unit and what it means. Bounds are told when they are crossed."""
     if param.choices:

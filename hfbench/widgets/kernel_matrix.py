@@ -68,9 +68,13 @@ class KernelMatrix(LineTable):
             self.states = tuple(states)
             self._rebuild()
 
-    def go_to(self, kernel: str) -> None:
-        """Put the cursor on a kernel."""
-        self.cursor = next((n for n, row in enumerate(self._rows) if row.state.kernel == kernel), self.cursor)
+    def go_to(self, kernel: str, config: str = "") -> bool:
+        """Put the cursor on a kernel, or on the first row of a configuration of it; False when there is no such row."""
+        wanted = (n for n, row in enumerate(self._rows) if (row.state.kernel, row.config) == (kernel, config))
+        place = next(wanted, None)
+        if place is not None:
+            self.cursor = place
+        return place is not None
 
     def row_count(self) -> int:
         """Kernels, and configurations of those that are not folded."""

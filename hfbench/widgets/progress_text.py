@@ -27,12 +27,13 @@ _SIGNS: dict[PhaseState, tuple[str, State]] = {
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One phase: `fraction` of 0 to 1 when it is known, `remaining` seconds when they can be told."""
+    """One phase: `fraction` of 0 to 1 when it is known, `remaining` seconds when they can be told, else `elapsed`."""
 
     name: str
     state: PhaseState = "waiting"
     fraction: float | None = None
     remaining: float | None = None
+    elapsed: float | None = None
 
 
 def phases_line(phases: Sequence[Phase], width: int, glyphs: Glyphs) -> list[Span]:
@@ -80,4 +81,6 @@ def _phase(phase: Phase, glyphs: Glyphs, bar: int, *, time: bool) -> list[Span]:
         spans.append((f" {int(share * 100 + 1e-9)}%", ""))
     if phase.state == "running" and time and phase.remaining is not None and 0 <= phase.remaining < 1e9:
         spans.append((f"  ~{show_elapsed(phase.remaining)} left", "muted"))
+    elif phase.state == "running" and time and phase.elapsed is not None and phase.elapsed >= 1:
+        spans.append((f"  {show_elapsed(phase.elapsed)}", "muted"))
     return spans

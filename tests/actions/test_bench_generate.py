@@ -15,7 +15,7 @@ SPEC = Generate.spec  # type: ignore[attr-defined]
 
 def test_a_model_is_all_that_must_be_said() -> None:
     request = SPEC.build({"model": "here"})
-    assert (request.device, request.dtype, request.budget, request.ci) == ("cpu", "auto", 60.0, 0.02)
+    assert (request.device, request.dtype, request.budget, request.ci) == ("auto", "auto", 60.0, 0.02)
     assert SPEC.lease == "device"
     assert SPEC.extra == "torch"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -16,6 +17,9 @@ from hfbench.codec import decode, encode
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.jobs.run import Run
 from hfbench.line_width import lines_of
+
+BOTH_LIMITS = r"takes more than 1 s of CPU time|was not done after 3\.5 s"
+"""A busy machine may not give it the second of CPU time that it wants."""
 
 Hfbench = Callable[..., CompletedProcess[str]]
 
@@ -85,7 +89,7 @@ def test_a_text_without_a_tokenizer_is_given_and_the_reason_noted(model: Path) -
     ("text", "sentence"),
     [
         ("{{ raise_exception('only user') }}", "refuses this conversation: only user"),
-        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "1 s of CPU time"),
+        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", BOTH_LIMITS),
         ("{{ ''.__class__ }}", "is not safe and was not rendered"),
     ],
     ids=["refuses", "loops", "unsafe"],
@@ -97,7 +101,7 @@ def test_what_a_template_does_wrong_is_one_line_and_exit_1(
     done = hfbench("chat", model, "--user", "hello")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert "chat_template.jinja: " in done.stderr
-    assert sentence in done.stderr
+    assert re.search(sentence, done.stderr)
 
 
 def test_a_model_without_a_template_says_so(model: Path) -> None:

@@ -71,6 +71,17 @@ def test_csv_has_one_header_and_a_row_for_each_card_and_sample(hfbench: Hfbench)
     assert done.stdout.count("memory_used_bytes") == 1
 
 
+def test_csv_without_a_card_says_why_beside_the_table(hfbench: Hfbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", os.devnull)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    done = hfbench("gpus", "--csv", "--count", "2", *QUICK)
+    if len(done.stdout.splitlines()) > 1:
+        pytest.skip("this machine has a GPU")
+    assert (done.returncode, done.stdout.count("\n")) == (0, 1)
+    assert done.stderr.startswith("hfbench: no GPU: ")
+    assert done.stderr.count("\n") == 1, "once, not for each sample"
+
+
 def test_json_and_csv_exclude_each_other(hfbench: Hfbench) -> None:
     done = hfbench("gpus", "--demo", "--csv", "--json")
     assert done.returncode == 2

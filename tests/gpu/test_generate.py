@@ -17,6 +17,7 @@ from hfbench.actions.bench_generate import Generate
 from hfbench.codec import decode, encode
 from hfbench.errors import HfbenchError, Interrupted, MissingError, UsageError
 from hfbench.exits import Exit
+from hfbench.gpu import devices
 from hfbench.gpu.generate_result import GenerateResult
 from hfbench.gpu.timing.formulas import FORMULAS
 from hfbench.jobs.events import Event, Log, Metric, Progress
@@ -30,7 +31,15 @@ save_file = pytest.importorskip("safetensors.torch").save_file
 
 def measured(model: Path, emit: Callable[[Event], None] = lambda event: None, **values: Any) -> GenerateResult:
     """A short measurement: two iterations after one warm-up unless told otherwise."""
-    short = {"prompt": 8, "new_tokens": 6, "warmup": 1, "max_iterations": 2, "budget": 30.0, "threads": 1}
+    short = {
+        "device": "cpu",
+        "prompt": 8,
+        "new_tokens": 6,
+        "warmup": 1,
+        "max_iterations": 2,
+        "budget": 30.0,
+        "threads": 1,
+    }
     return Generate.spec.build({"model": str(model)} | short | values).perform(Run(emit))  # type: ignore[attr-defined, no-any-return]
 
 
@@ -145,7 +154,7 @@ def test_events_tell_the_phases_and_every_iteration(tiny_llama: Path) -> None:
     events: list[Event] = []
     measured(tiny_llama, events.append, max_iterations=3)
     phases = list(dict.fromkeys(event.phase for event in events if isinstance(event, Progress)))
-    assert phases == ["import", "load", "warm-up", "measure"]
+    assert phases == ["import", "configure", "load", "warm-up", "measure"]
     last = [event for event in events if isinstance(event, Progress)][-1]
     assert (last.done, last.total) == (1.0, 1.0)
     metrics = [(event.name, event.unit) for event in events if isinstance(event, Metric)]
@@ -226,7 +235,7 @@ def emit(event):
     loaded = bool({"torch", "transformers"} & sys.modules.keys())
     seen.append([type(event).__name__, getattr(event, "phase", ""), loaded])
 try:
-    Generate(model=sys.argv[1], prompt=4, new_tokens=2, warmup=0, max_iterations=1).perform(Run(emit))
+    Generate(model=sys.argv[1], device="cpu", prompt=4, new_tokens=2, warmup=0, max_iterations=1).perform(Run(emit))
     error = {}
 except HfbenchError as caught:
     error = caught.parts()
@@ -291,9 +300,12 @@ def test_of_several_faults_the_first_is_told_and_the_others_are_counted(tiny_cop
     assert "(and 1 more fault)" in refused(tiny_copy)
 
 
-def test_a_broken_tokenizer_is_in_the_way_of_a_text_only(tiny_copy: Path) -> None:
+def test_a_broken_tokenizer_is_in_the_way_of_a_text_only(tiny_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tiny_copy / "tokenizer.json").write_text("{")
-    assert any("no output text" in note for note in measured(tiny_copy).notes)
+    monkeypatch.setattr(devices, "list_devices", lambda: devices.Inventory(gpus=(), reason="no driver"))
+    notes = measured(tiny_copy, device="auto").notes
+    assert any("no output text" in note for note in notes)
+    assert notes[0] == "device auto took the CPU, as there is no GPU: no driver"
     assert str(tiny_copy / "tokenizer.json") in refused(tiny_copy, prompt_text="hello")
 
 

@@ -25,7 +25,15 @@ save_file = pytest.importorskip("safetensors.torch").save_file
 
 
 def measured(model: Path, emit: Callable[[Event], None] = lambda event: None, **values: Any) -> GenerateResult:
-    short = {"prompt": 8, "new_tokens": 6, "warmup": 1, "max_iterations": 2, "budget": 60.0, "threads": 1}
+    short = {
+        "device": "cpu",
+        "prompt": 8,
+        "new_tokens": 6,
+        "warmup": 1,
+        "max_iterations": 2,
+        "budget": 60.0,
+        "threads": 1,
+    }
     return Generate.spec.build({"model": str(model)} | short | values).perform(Run(emit))  # type: ignore[attr-defined, no-any-return]
 
 
@@ -58,7 +66,7 @@ def test_the_comparison_is_a_phase_before_the_warm_up(tiny_llama: Path) -> None:
     events: list[Event] = []
     measured(tiny_llama, events.append, mode="static-cache")
     phases = list(dict.fromkeys(event.phase for event in events if isinstance(event, Progress)))
-    assert phases == ["import", "load", "verify", "warm-up", "measure"]
+    assert phases == ["import", "configure", "load", "verify", "warm-up", "measure"]
 
 
 def test_a_mode_with_other_logits_is_never_timed(tiny_llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:

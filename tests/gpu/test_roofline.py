@@ -125,7 +125,7 @@ def test_ceilings_are_measured_on_the_cpu(dtype: str) -> None:
 
 
 def test_too_little_memory_costs_the_copy_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "_available", lambda: 2**28)
+    monkeypatch.setattr(measuring, "available_memory", lambda: 2**28)
     found = measure_ceilings(torch.device("cpu"), "fp32")
     assert found.copy == Unavailable("too little memory was free for two buffers of 0.25 GiB")
     assert isinstance(found.matmul, float)

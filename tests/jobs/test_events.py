@@ -197,7 +197,16 @@ def test_rate_and_time_left_follow_from_the_reports(job: JobDirectory) -> None:
     write(job, *(to_line(Progress(at=100.0 + n, phase="p", done=10.0 * n, total=100.0)) for n in range(4)))
     progress = read_job(job).progress
     assert progress is not None
-    assert (progress.rate, progress.eta, progress.share) == (10.0, 7.0, 0.3)
+    assert (progress.rate(103.0), progress.left(103.0), progress.share) == (10.0, 7.0, 0.3)
+    assert progress.left(106.0) == 14.0  # nothing came for as long again: it takes longer than was thought
+
+
+def test_nothing_is_left_of_a_phase_that_is_done_and_nothing_known_of_one_without_a_total(job: JobDirectory) -> None:
+    done = [Progress(at=100.0, phase="a", done=0, total=2), Progress(at=102.0, phase="a", done=2, total=2)]
+    write(job, *map(to_line, done))
+    assert [(each.share, each.left(109.0)) for each in read_job(job).phases] == [(1.0, None)]
+    write(job, *map(to_line, [Progress(at=103.0, phase="b", done=0), Progress(at=104.0, phase="b", done=1)]))
+    assert [(each.share, each.left(109.0)) for each in read_job(job).phases][-1] == (None, None)
 
 
 def test_the_log_tail_shows_what_a_progress_bar_shows_last(job: JobDirectory) -> None:

@@ -36,6 +36,10 @@ def test_the_newest_comes_first_and_rows_say_what_matters(root: Path) -> None:
     made(root, 2, Running(at=1003.0), Failed(at=1004.0, error={"found": "no luck", "where": "here"}))
     second, first = History(root).rows()
     assert (first.headline, first.state, first.seconds(9e9), first.model) == ("tpot 250 ms", "finished", 8.0, "m")
+    made(root, 3)
+    request = root / "2026-01-05T08-00-00-toy.count-000003" / "request.json"
+    request.write_text(json.dumps({"action": "kernel.check", "params": {"kernel": "/home/me/mine.py"}, "created": 9.0}))
+    assert History(root).rows()[-1].model == "/home/me/mine.py", "a kernel is what its jobs are about"
     assert (second.note, second.state, second.seconds(9e9), second.label) == ("no luck", "failed", 1.0, "L")
 
 

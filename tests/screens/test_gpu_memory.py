@@ -63,6 +63,7 @@ async def test_e_explains_the_card_under_the_cursor_and_escape_closes(
         screen = "\n".join(picture(pilot))
         assert "free on the device" in screen
         assert "80.0 GiB" in screen
+        assert "read 0 s ago" in screen or "read 1 s ago" in screen
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, GpusScreen))
 

@@ -12,6 +12,7 @@ from hfbench.gpu.telemetry import GpuProcess, Memory
 from hfbench.screens.gpus import GpusScreen
 from hfbench.screens.messages import GpusSampled
 from hfbench.units import GIB
+from hfbench.widgets.active_keys import active_keys
 from hfbench.widgets.gpu_grid import GpuGrid
 from hfbench.widgets.machine_strip import MachineStrip
 
@@ -24,6 +25,16 @@ async def test_eight_cards_are_all_shown_with_whole_numbers(bench: Any, until: A
         await until(pilot, lambda: "\n".join(picture(pilot)).count("61.0/141 GiB") == 8)
         assert "\n".join(picture(pilot)).count("512/700 W") == 8
         assert "8x H200" in picture(pilot)[0]
+
+
+async def test_the_cursor_is_where_it_was_left_and_help_names_no_filter(bench: Any, until: Any, picture: Any) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        pilot.app.post_message(GpusSampled(snapshot(*map(card, range(8))), 0.0))
+        for keys in (["3", "down", "down"], ["1", "3"]):
+            await pilot.press(*keys)
+            await until(pilot, lambda: isinstance(pilot.app.screen, GpusScreen) and pilot.app.screen.is_mounted)
+            assert pilot.app.screen.query_one(GpuGrid).cursor == 2
+        assert not [key for key in active_keys(pilot.app.screen) if "/" in key.keys]
 
 
 async def test_an_unknown_value_is_never_zero_and_its_reason_is_told(bench: Any, until: Any, picture: Any) -> None:

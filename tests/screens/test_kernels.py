@@ -86,6 +86,11 @@ async def test_what_was_never_compiled_says_how_and_does_not_look_like_a_verdict
         assert all(arch in text for arch in ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"))
         assert "not compiled yet: s compiles it" in text
         assert "ok" not in [cell for cell, _ in matrix(pilot).row_cells(0)]
+        await pilot.press("enter", "down", "down")
+        left, folded = matrix(pilot).current, set(matrix(pilot).folded)
+        await pilot.press("1", "4")
+        await until(pilot, lambda: shown(pilot))
+        assert (matrix(pilot).current, matrix(pilot).folded) == (left, folded), "it is where it was left"
 
 
 async def test_a_file_of_ones_own_is_opened_compiled_and_there_at_once_the_next_time(

@@ -73,6 +73,25 @@ async def test_space_walks_through_choices(bench: Any, until: Any) -> None:
         await until(pilot, lambda: field.value == "bf16")
 
 
+async def test_the_whole_help_of_the_field_with_the_keys_is_shown(bench: Any, until: Any, picture: Any) -> None:
+    async with bench().run_test(size=(80, 40)) as pilot:
+        pilot.app.push_screen(LaunchScreen("bench.generate", {"model": "x"}))
+        await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and pilot.app.screen.focused)
+        pilot.app.screen.query_one("#field-mode", FieldInput).focus()
+        mode = find("bench.generate").param("mode")
+        whole = f"{mode.help}; one of eager, static-cache, compile, cudagraph"
+        await until(pilot, lambda: whole in " ".join("\n".join(picture(pilot)).split()))
+        pilot.app.screen.query_one("#field-batch", FieldInput).focus()
+        whole = "Sequences in flight; at least 1, at most 4096"
+        await until(pilot, lambda: whole in " ".join("\n".join(picture(pilot)).split()))
+
+
+async def test_auto_says_which_device_it_is_here(bench: Any, until: Any, picture: Any) -> None:
+    async with bench().run_test(size=(120, 40)) as pilot:
+        pilot.app.push_screen(LaunchScreen("bench.generate", {"model": "x"}))
+        await until(pilot, lambda: "auto is c" in "\n".join(picture(pilot)))
+
+
 async def test_a_model_that_is_not_there_is_told_before_the_start(bench: Any, until: Any, picture: Any) -> None:
     async with bench().run_test(size=(120, 40)) as pilot:
         pilot.app.push_screen(LaunchScreen("bench.generate", {"model": "./nowhere"}))

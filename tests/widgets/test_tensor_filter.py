@@ -44,7 +44,7 @@ def last(found: TensorFilter, query: str, order: range | list[int]) -> Hits:
     return hits
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(NAMES, st.lists(QUERIES, min_size=1, max_size=6), st.booleans())
 def test_hits_are_those_of_a_naive_filter(names: list[str], queries: list[str], backwards: bool) -> None:
     columns = columns_of(names)

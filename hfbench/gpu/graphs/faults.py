@@ -91,6 +91,8 @@ class Report:
     tolerance_no_cache: float
     tolerance_reason: str
     sizes: tuple[SizeCheck, ...]
+    device_reason: str = ""
+    """Why `auto` took the CPU; empty for all else."""
 
 
 def in_order(findings: list[Finding]) -> tuple[Finding, ...]:

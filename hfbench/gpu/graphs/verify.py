@@ -58,7 +58,7 @@ def verify(
     prompts: Callable[[int], Any],
     steps: int,
     tolerance: Tolerance,
-    watch: Callable[[int, int], None] = lambda done, total: None,
+    watch: Callable[[str, int, int], None] = lambda phase, done, total: None,
 ) -> tuple[SizeCheck, ...]:
     """Capture a step of every batch size, the largest first, then check each against both references.
 
@@ -67,17 +67,17 @@ def verify(
     """
     import torch
 
-    order, total = sorted(sizes, reverse=True), 2 * len(sizes)
+    order, total = sorted(sizes, reverse=True), len(sizes)
     captured: list[Captured] = []
     with torch.inference_mode():
         for size in order:
-            watch(len(captured), total)
+            watch("capture", len(captured), total)
             captured.append(capture(make(size), prompts(size), steps=steps, recorder=recorder))
         checked: list[SizeCheck] = []
         for size, each in zip(order, captured, strict=True):
-            watch(len(order) + len(checked), total)
+            watch("verify", len(checked), total)
             checked.append(check(each, batch=size, tolerance=tolerance))
-    watch(total, total)
+    watch("verify", total, total)
     return tuple(checked)
 
 

@@ -6,7 +6,7 @@ import platform
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hfbench.gpu.devices import find_device
+from hfbench.gpu.devices import choose_device
 from hfbench.gpu.generate_model import Loaded, translated
 from hfbench.gpu.generate_open import Opened, open_model
 from hfbench.gpu.graphs.faults import Report, SizeCheck
@@ -36,7 +36,8 @@ def verify_model(
     UsageError for a prompt beyond the context, MissingError for a device that is not there, HfbenchError for a model
     that cannot be loaded or run with a static cache.
     """
-    opened = open_model(model, find_device(device), run, threads=threads, with_text=False)
+    chosen = choose_device(device)
+    opened = open_model(model, chosen.gpu, run, threads=threads, with_text=False)
     what = f"a prompt of {prompt}, a token to warm up and {steps} steps"
     opened.refuse_overlong(prompt + 1 + steps, what, remedy="prompt or steps")
     loaded = opened.load(run, dtype=dtype, attention=attention)
@@ -48,6 +49,7 @@ def verify_model(
     return Report(
         folder=str(opened.location.folder),
         device=str(loaded.device),
+        device_reason=chosen.why,
         device_name=opened.gpu.name if opened.gpu else platform.machine(),
         dtype=loaded.dtype,
         attention=attention,
@@ -92,5 +94,5 @@ def _checked(
         prompts=prompts,
         steps=steps,
         tolerance=tolerance,
-        watch=lambda done, total: run.progress("verify", done, total),
+        watch=run.progress,
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from hfbench.errors import UsageError
 from hfbench.gpu.kernels.loading import KernelFile
-from hfbench.gpu.kernels.processes import NO_GPU, Crew, Outcome
+from hfbench.gpu.kernels.processes import NO_GPU, Crew, Loading, Outcome, unwatched
 from hfbench.gpu.kernels.results import CheckRow
 
 MODULE = "hfbench.gpu.kernels.interpreted"
@@ -44,13 +44,14 @@ def interpret_all(
     seconds: float = SECONDS,
     workers: int = 0,
     watch: Callable[[int, int], None] = lambda done, total: None,
+    loading: Loading = unwatched,
 ) -> CheckReport:
     """Run every shape in every element type (or those asked for) through the configurations whose label holds `config`.
 
     Configurations that differ only in warps, stages or options are one to the interpreter. UsageError for what the
     kernel does not declare.
     """
-    with Crew(MODULE, file.path, size=1, seconds=seconds, environment=ENVIRONMENT) as crew:
+    with Crew(MODULE, file.path, size=1, seconds=seconds, environment=ENVIRONMENT, loading=loading) as crew:
         plan = crew.load()
         tasks = list(_tasks(plan, tuple(dtypes), config))
         crew.size = min(workers or len(os.sched_getaffinity(0)), 1 + len(tasks) // CASES_A_PROCESS)

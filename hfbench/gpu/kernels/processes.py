@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,10 +26,16 @@ from hfbench.gpu.kernels.scratch import Scratch
 from hfbench.jobs.process import signal_name
 from hfbench.units import show_seconds
 
-START_SECONDS = 60.0
+START_SECONDS = 30.0
 """CPU seconds for Python, torch, Triton and the file."""
+IDLE_SECONDS = 90.0
+"""Seconds that a process which loads the file may spend without any CPU time: it sleeps, or waits for something."""
 WALL, WALL_MORE = 4.0, 20.0
 """Seconds on the wall for a second of CPU time that a task may take, and more for a machine that is busy."""
+TICK = 1.0
+"""Seconds between two looks at a process that loads the file."""
+DUMP_SECONDS = 2.0
+"""Seconds to tell where it is, for a process that is given up."""
 CHUNK = 2**16
 LAST_WORDS = 2**16
 """Bytes looked at of what a process wrote to its streams."""
@@ -57,11 +63,20 @@ class LoadFailed(HfbenchError):
     """The process ended while it loaded the file."""
 
 
+Loading = Callable[[float], None]
+"""Told for how many seconds a file has been loading."""
+
+
+def unwatched(seconds: float) -> None:
+    """Nobody waits for the file."""
+
+
 class Crew:
     """At most `size` processes that load a kernel file, started as tasks need them; all have ended after `close`.
 
     `module` is what does a task: its `prepare(kernel, path)` gives a function of the task's fields. `environment` goes
     over that of this process; Triton decides when it is imported whether functions are interpreted or compiled.
+    `loading` is told every second for how many the first process has been loading the file.
     """
 
     def __init__(
@@ -73,10 +88,13 @@ class Crew:
         seconds: float,
         environment: Mapping[str, str] = NO_GPU,
         start_seconds: float = START_SECONDS,
+        idle_seconds: float = IDLE_SECONDS,
+        loading: Loading = unwatched,
     ) -> None:
         self._path, self.size, self._seconds = path, size, seconds
         self._words = [module, str(path), str(start_seconds)]
-        self._own_environment, self._start_seconds = environment, start_seconds
+        self._own_environment, self._start_seconds, self._idle = environment, start_seconds, idle_seconds
+        self._loading = loading
         self._scratch = Scratch("hfbench-kernels-")
         self._members: list[_Member] = []
         self._selector = selectors.DefaultSelector()
@@ -133,15 +151,19 @@ class Crew:
 
     def _start(self) -> None:
         environment = _environment({"TRITON_CACHE_DIR": self._scratch.name, **self._own_environment})
-        member = _Member(self._words, self._start_seconds, environment)
+        member = _Member(self._words, self._start_seconds, self._idle, environment)
         self._members.append(member)
         self._selector.register(member.output, selectors.EVENT_READ, member)
 
     def _heard(self) -> list[tuple[_Member, Literal["", "crash", "timeout"]]]:
         """Wait until a process says something, ends or is late: which ones, and how they ended."""
-        now = monotonic()
-        until = min((member.until for member in self._members), default=now)
+        now, starting = monotonic(), [member for member in self._members if not member.ready]
+        until = min([*(member.until for member in self._members), *([now + TICK] if starting else [])], default=now)
         ready = self._selector.select(max(0.0, until - now) if until < float("inf") else None)
+        for each in starting:
+            each.look()
+        if starting and not self.plan:
+            self._loading(monotonic() - starting[0].began)
         heard: list[tuple[_Member, Literal["", "crash", "timeout"]]] = []
         for key, _ in ready:
             member: _Member = key.data
@@ -156,8 +178,9 @@ class Crew:
     def _greet(self, member: _Member, ended: Literal["", "crash", "timeout"]) -> None:
         """Take what a process says when it has loaded the file."""
         if ended:
+            told = self._buried(member, ended, self._start_seconds)
             raise LoadFailed(
-                f"could not be loaded: {self._buried(member, ended, self._start_seconds)}",
+                f"could not be loaded: {told}",
                 where=self._path,
                 remedy="load it with python alone to see why",
             )
@@ -171,11 +194,12 @@ class Crew:
         if (code := answer.get("ended")) is None:
             return Outcome(ending="answered", answer=answer)
         ending: Literal["crash", "timeout"] = "timeout" if code == -signal.SIGXCPU else "crash"
-        return Outcome(ending=ending, reason=_told(ending, code, member.last_words(), self._path, self._seconds))
+        return Outcome(ending=ending, reason=_told(ending, code, member.last_words(), self._path, self._seconds, ""))
 
     def _buried(self, member: _Member, ended: str, seconds: float | None = None) -> str:
         """End a process and say how it ended."""
-        return _told(ended, self._bury(member), member.last_words(), self._path, seconds or self._seconds)
+        why = member.overdue()
+        return _told(ended, self._bury(member), member.last_words(), self._path, seconds or self._seconds, why)
 
     def _bury(self, member: _Member) -> int:
         """End a process, whatever it does; its exit code."""
@@ -187,7 +211,7 @@ class Crew:
 class _Member:
     """One process: what it said and was not heard yet, what it does, and when it must be done."""
 
-    def __init__(self, words: Sequence[str], seconds: float, environment: Mapping[str, str]) -> None:
+    def __init__(self, words: Sequence[str], seconds: float, idle: float, environment: Mapping[str, str]) -> None:
         self.log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "hfbench.gpu.kernels.child", *words],
@@ -203,7 +227,9 @@ class _Member:
         self.lines: deque[bytes] = deque()
         self.ready = False
         self.task: int | None = None
-        self.until = monotonic() + WALL * seconds + WALL_MORE
+        self.began = self._active = monotonic()
+        self._idle, self._latest, self._used = idle, self.began + WALL * seconds + WALL_MORE, 0
+        self.until = min(self._latest, self.began + idle)
         self._rest = b""
         self._mark = 0
         self._words: str | None = None
@@ -215,6 +241,23 @@ class _Member:
         self._mark = os.fstat(self.log.fileno()).st_size
         with suppress(BrokenPipeError):
             self.process.stdin.write(json.dumps(task).encode() + b"\n")
+
+    def look(self) -> None:
+        """Put off the end of a process that loads the file and works; one that sleeps is not waited for as long."""
+        if (used := _cpu_ticks(self.process.pid)) > self._used:
+            self._used, self._active = used, monotonic()
+            self.until = min(self._latest, self._active + self._idle)
+
+    def overdue(self) -> str:
+        """Let a process that loads the file tell at which line it is, and say what it was given up for; else empty."""
+        if self.ready or monotonic() < self.until or self.process.poll() is not None:
+            return ""
+        self.process.send_signal(signal.SIGXCPU)  # faulthandler writes down where it is
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(DUMP_SECONDS)
+        if self.until < self._latest:
+            return f"nothing has happened for {show_seconds(self._idle)}"
+        return f"still loading after {show_seconds(self._latest - self.began)}"
 
     def read(self) -> bool:
         """Read what is there; False at the end."""
@@ -250,13 +293,13 @@ class _Member:
         return self.log.read().decode("utf-8", "replace")
 
 
-def _told(ended: str, code: int, words: str, path: Path, seconds: float) -> str:
-    """How a process ended, with the line of the file it was at: faulthandler names the innermost frame first."""
+def _told(ended: str, code: int, words: str, path: Path, seconds: float, why: str) -> str:
+    """How a process ended, or `why` it was given up, and at which line: faulthandler names the innermost first."""
     dump = _DUMP.search(words)
     place = re.search(rf'File "{re.escape(str(path))}", line (\d+)', words[dump.start() :]) if dump else None
     where = f", at line {place[1]}" if place else ""
     if ended == "timeout":
-        return f"still running after {show_seconds(seconds)}{where}"
+        return f"{why or f'still running after {show_seconds(seconds)}'}{where}"
     how = signal_name(-code) if code < 0 else f"exit status {code}"
     before = words[: dump.start()].strip().splitlines() if dump else []
     said = f" ({before[-1][:200]})" if before else ""
@@ -275,6 +318,15 @@ def _environment(own: Mapping[str, str]) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         **own,
     }
+
+
+def _cpu_ticks(pid: int) -> int:
+    """CPU time of a process and of those it has waited for, in ticks of the kernel; 0 when it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15]))
+    except (OSError, ValueError):
+        return 0
 
 
 def take_streams() -> tuple[IO[str], IO[str]]:

@@ -11,7 +11,7 @@ from hfbench.errors import UsageError
 from hfbench.gpu.kernels.architectures import Architecture, Occupancy, occupancy
 from hfbench.gpu.kernels.cache import Cache
 from hfbench.gpu.kernels.loading import KernelFile
-from hfbench.gpu.kernels.processes import NO_GPU, Crew, Outcome
+from hfbench.gpu.kernels.processes import NO_GPU, Crew, Loading, Outcome, unwatched
 from hfbench.gpu.kernels.results import StaticRow
 from hfbench.text import did_you_mean
 
@@ -56,6 +56,7 @@ def analyse(
     use_cache: bool = True,
     compiles: bool = True,
     watch: Callable[[int, int], None] = lambda done, total: None,
+    loading: Loading = unwatched,
 ) -> StaticReport:
     """Compile the configurations whose label holds `config`, `workers` at a time (0: one a CPU), for the kernel's usual
     element type unless others are asked for; with `compiles` False only rows of earlier runs are given, and no file is
@@ -64,7 +65,7 @@ def analyse(
     if not compiles:
         return _remembered(cache, file, on, tuple(dtypes), config)
     size = workers or len(os.sched_getaffinity(0))
-    with Crew(MODULE, file.path, size=size, seconds=seconds, environment=ENVIRONMENT) as crew:
+    with Crew(MODULE, file.path, size=size, seconds=seconds, environment=ENVIRONMENT, loading=loading) as crew:
         plan = cache.get("plan") or _keep_plan(cache, crew.load())
         wanted = list(_wanted(plan, on, tuple(dtypes), config))
         rows: dict[int, StaticRow] = {}
@@ -72,9 +73,9 @@ def analyse(
             if kept := cache.get(row.config, plan["tiles"][row.config], row.dtype, row.arch):
                 rows[place] = _judged(row, _architecture(on, row), kept, cached=True)
         left = [place for place in range(len(wanted)) if place not in rows]
-        watch(len(rows), len(wanted))
         if left:
             crew.load()
+        watch(len(rows), len(wanted))
         for turn, outcome in crew.perform([_task(wanted[place], on) for place in left]):
             row = wanted[left[turn]]
             rows[left[turn]] = found = _found(row, _architecture(on, row), outcome)
@@ -207,5 +208,8 @@ def _too_much(row: StaticRow, on: Architecture, columns: int) -> list[str]:
 def _spilled(row: StaticRow) -> list[str]:
     if not row.spills and not row.loaded_spills:
         return []
-    loaded = row.loaded_spills not in (None, row.spills)
-    return [f"spills {row.spills} bytes{f' ({row.loaded_spills} as Triton assembles it)' if loaded else ''}"]
+    if row.loaded_spills in (None, row.spills):
+        return [f"spills {row.spills} bytes"]
+    if not row.spills:
+        return [f"spills {row.loaded_spills} bytes as Triton assembles it, none by ptxas's defaults"]
+    return [f"spills {row.spills} bytes, {row.loaded_spills or 'none'} as Triton assembles it"]

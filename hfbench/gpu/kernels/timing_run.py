@@ -10,7 +10,7 @@ from typing import Any
 from hfbench.codec import decode
 from hfbench.errors import MissingError, UsageError
 from hfbench.gpu.kernels.loading import KernelFile
-from hfbench.gpu.kernels.processes import NO_GPU, Crew, Outcome
+from hfbench.gpu.kernels.processes import NO_GPU, Crew, Loading, Outcome, unwatched
 from hfbench.gpu.kernels.timing_results import Answer, Device, Timed, TimeRow
 from hfbench.text import did_you_mean
 
@@ -48,6 +48,7 @@ def time_all(
     budget: float = BUDGET,
     seconds: float = SECONDS,
     watch: Callable[[int, int], None] = lambda done, total: None,
+    loading: Loading = unwatched,
 ) -> TimeReport:
     """Time the configurations whose label holds `config` beside eager, torch.compile, a copy and a matmul.
 
@@ -55,7 +56,7 @@ def time_all(
     """
     if device == "cpu" and config:
         raise UsageError("the CPU times references, which have no configurations", remedy="leave out config")
-    with timing_crew(file, device, seconds) as crew:
+    with timing_crew(file, device, seconds, loading) as crew:
         plan = crew.load()
         on = ask_device(crew, device)
         asked = {"device": device, "width": width, "budget": budget}
@@ -71,10 +72,10 @@ def time_all(
     )
 
 
-def timing_crew(file: KernelFile, device: str, seconds: float) -> Crew:
+def timing_crew(file: KernelFile, device: str, seconds: float, loading: Loading = unwatched) -> Crew:
     """One process at a time: two would share the device that is measured."""
     environment = {**ENVIRONMENT, **(NO_GPU if device == "cpu" else {})}
-    return Crew(MODULE, file.path, size=1, seconds=seconds, environment=environment)
+    return Crew(MODULE, file.path, size=1, seconds=seconds, environment=environment, loading=loading)
 
 
 def ask_device(crew: Crew, device: str) -> Device:

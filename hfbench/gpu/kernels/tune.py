@@ -10,6 +10,7 @@ from typing import Any, Literal
 from hfbench.errors import UsageError
 from hfbench.gpu.kernels.architectures import Architecture, find_architecture
 from hfbench.gpu.kernels.loading import KernelFile
+from hfbench.gpu.kernels.processes import Loading, unwatched
 from hfbench.gpu.kernels.prune import prune
 from hfbench.gpu.kernels.static import SECONDS as STATIC_SECONDS
 from hfbench.gpu.kernels.static import analyse
@@ -17,6 +18,7 @@ from hfbench.gpu.kernels.timing_results import Answer, Device
 from hfbench.gpu.kernels.timing_run import ask_device, chosen_dtypes, chosen_labels, chosen_sizes, timing_crew
 from hfbench.gpu.kernels.tune_bench import Bench, CrewBench
 from hfbench.gpu.kernels.tuned import (
+    ANOTHER,
     Choice,
     DamagedTable,
     Entry,
@@ -62,6 +64,7 @@ def tune(
     budget: float,
     seconds: float,
     watch: Callable[[int, int], None] = lambda done, total: None,
+    loading: Loading = unwatched,
 ) -> TuneReport:
     """Tune a kernel for its sizes on one device and keep every row in `table` as soon as it is known.
 
@@ -69,7 +72,7 @@ def tune(
     not declare or an architecture that is not known.
     """
     notes = list(_readable(table))
-    with timing_crew(file, device, seconds) as crew:
+    with timing_crew(file, device, seconds, loading) as crew:
         plan = crew.load()
         bench = CrewBench(crew, ask_device(crew, device), width=width, budget=budget)
         if rank.endswith("graph") and bench.name == "cpu":
@@ -227,10 +230,12 @@ def _pruned(file: KernelFile, on: Architecture | None, dtype: str, config: str) 
 
 
 def _readable(table: Path) -> Iterator[str]:
-    """Put a damaged file out of the way, and say so."""
+    """Put a damaged file out of the way, and say so; UsageError for one that never held tuned configurations."""
     try:
         load_tuned(table)
     except DamagedTable as error:
+        if not error.ours:
+            raise UsageError(error.found, where=error.where, remedy=ANOTHER) from None
         yield f"{error.found}; it was kept as {set_aside(table)} and a new file begun"
 
 

@@ -9,6 +9,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from typing import Any, Literal
 from hfbench.codec import decode, encode
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.jobs.directory import take_lock, write_json
+from hfbench.paths import cache_root
 
 SCHEMA = 1
 PATIENCE = 30.0
@@ -27,12 +29,16 @@ PATIENCE = 30.0
 LARGEST = 64 * 2**20
 """Bytes of a file of tuned configurations: some hundred thousand rows."""
 ANOTHER = "name another file"
+_OURS = re.compile(rb'\s*(\{\s*"schema"\s*:\s*\d+\s*,\s*"entries"\s*:|$)')
+"""How a file begins that `save` wrote, however it ends; one that holds nothing is nobody's."""
 
 RowVerdict = Literal["ok", "pruned", "inapplicable", "differs", "failed", "crash", "timeout"]
 
 
 class DamagedTable(HfbenchError):
-    """A file of tuned configurations that cannot be read as one; it is left as it is."""
+    """A file that cannot be read as tuned configurations; it is left as it is. `ours` when it once was such a file."""
+
+    ours = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +123,11 @@ Table = Mapping[str, Entry]
 """Entries by the text of their key."""
 
 
+def default_table() -> Path:
+    """The file of rows where none is named."""
+    return cache_root() / "kernels" / "tuned.json"
+
+
 def load_tuned(path: Path) -> Table:
     """The entries of a file, none where there is no file; DamagedTable in a sentence when it is no such file.
 
@@ -127,17 +138,17 @@ def load_tuned(path: Path) -> Table:
     try:
         data = json.loads(content.decode("utf-8"))
     except UnicodeDecodeError:
-        raise _damaged(path, "it is no text") from None
+        raise _damaged(path, content, "it is no text") from None
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, f"it is no JSON ({str(error)[:80]})") from None
+        raise _damaged(path, content, f"it is no JSON ({str(error)[:80]})") from None
     if not isinstance(data, dict) or not isinstance(data.get("entries"), dict):
-        raise _damaged(path, "it has no entries")
+        raise _damaged(path, content, "it has no entries")
     if data.get("schema") != SCHEMA:
-        raise _damaged(path, f"its schema is {data.get('schema')!r:.20}, {SCHEMA} is known here")
+        raise _damaged(path, content, f"its schema is {data.get('schema')!r:.20}, {SCHEMA} is known here")
     try:
         return {name: decode(Entry, entry) for name, entry in data["entries"].items()}
     except (ValueError, TypeError) as error:
-        raise _damaged(path, str(error)[:120]) from None
+        raise _damaged(path, content, str(error)[:120]) from None
 
 
 def best(table: Table, key: Key | str) -> Choice | None:
@@ -227,7 +238,9 @@ def _content(path: Path) -> bytes | None:
     return content
 
 
-def _damaged(path: Path, why: str) -> DamagedTable:
-    return DamagedTable(
+def _damaged(path: Path, content: bytes, why: str) -> DamagedTable:
+    error = DamagedTable(
         f"is no file of tuned configurations: {why}", where=path, remedy="rename it, or name another file"
     )
+    error.ours = _OURS.match(content) is not None or path == default_table()
+    return error

@@ -36,7 +36,7 @@ class Loader:
         if self.format != "any" and self.format not in formats:
             return "no .safetensors file here" if self.format == "safetensors" else "no .bin, .pt or .pth file here"
         if self.missing:
-            return f"{', '.join(self.missing)} is not installed"
+            return f"{' and '.join(self.missing)} {'are' if len(self.missing) > 1 else 'is'} not installed"
         return "it fills GPUs only" if self.cuda and device == "cpu" else ""
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hfbench.errors import HfbenchError, MissingError, UsageError
-from hfbench.gpu.devices import Gpu, find_device
+from hfbench.gpu.devices import Chosen, choose_device
 from hfbench.gpu.loading.files import WeightFiles, find_files
 from hfbench.gpu.loading.loaders import LOADERS, PLAIN, Loader, find_loaders
 from hfbench.gpu.loading.page_cache import COLD, WARM, drop, resident, warm
@@ -89,18 +89,17 @@ def measure(request: Request, run: Run) -> LoadResult:
     MissingError when no loader can run here; a loader that fails is a row with its reason.
     """
     location = resolve(request.model)
-    gpu = find_device(request.device)
-    device = f"cuda:{gpu.index}" if gpu else "cpu"
+    chosen = choose_device(request.device)
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # so that cuda:N is the N of the driver and the leases
     weights = find_files(location.folder)
-    taken = _Measurement(request, run, weights, device, _wanted(request.loaders))
+    taken = _Measurement(request, run, weights, chosen.name, _wanted(request.loaders))
     with ExitStack() as stack:
         taken.start(stack)
         taken.verify()
         if not any(each.alive for each in taken.subjects if each.loader.id != PLAIN):
             raise _none_left(taken.subjects, location)
         taken.run_to_the_stop()
-    return _result(taken, location.folder, gpu)
+    return _result(taken, location.folder, chosen)
 
 
 def _wanted(names: Sequence[str]) -> tuple[Loader, ...]:
@@ -256,11 +255,12 @@ class _Measurement:
             return None
 
 
-def _result(taken: _Measurement, folder: Path, gpu: Gpu | None) -> LoadResult:
+def _result(taken: _Measurement, folder: Path, chosen: Chosen) -> LoadResult:
     plain = next(each for each in taken.subjects if each.loader.id == PLAIN)
     rows = tuple(_row(each, plain, taken) for each in taken.subjects)
     company = taken.watch.company()
     notes = [
+        *filter(None, [chosen.why]),
         "cold is the page cache of this kernel: a host, a RAID controller or the disk itself may hold the bytes still",
         *(f"{state} was not measured: {why}" for state, why in taken.why_not.items()),
         *([f"whether the cache was cold could not be checked: {taken.unchecked}"] if taken.unchecked else []),
@@ -273,7 +273,7 @@ def _result(taken: _Measurement, folder: Path, gpu: Gpu | None) -> LoadResult:
         folder=str(folder),
         filesystem=taken.weights.filesystem,
         device=taken.device,
-        device_name=gpu.name if gpu else platform.machine(),
+        device_name=chosen.gpu.name if chosen.gpu else platform.machine(),
         files=len(taken.weights.safetensors or taken.weights.pickles),
         bytes=taken.weights.bytes,
         rounds=taken.rounds,

@@ -117,8 +117,12 @@ class LoadResult:
 
     @property
     def headline(self) -> str:
-        """`cold safetensors-mmap 1.2 GB/s  warm ...`."""
-        return "  ".join(f"{state} {found.loader} {rate(found.rate)}" for state, found in self.fastest.items())
+        """`cold safetensors-mmap 1.2 GB/s (2 alike)  warm ...`."""
+        told = []
+        for state, found in self.fastest.items():
+            alike = f" ({len(found.tied) - 1} alike)" if len(found.tied) > 1 else ""
+            told.append(f"{state} {found.loader} {rate(found.rate)}{alike}")
+        return "  ".join(told)
 
     def lines(self) -> list[str]:
         """The result for a terminal of 80 columns."""
@@ -138,10 +142,11 @@ class LoadResult:
 
     def _fastest(self) -> Iterator[str]:
         for state, found in self.fastest.items():
-            tied = [each for each in found.tied if each != found.loader]
-            even = f"; not told apart from {', '.join(tied)}" if tied else ""
             doubt = "" if found.certain else "; too few samples to be sure"
-            yield from _wrapped(state, f"fastest that is safe: {found.loader}, {rate(found.rate)}{even}{doubt}")
+            yield from _wrapped(state, f"fastest that is safe: {found.loader}, {rate(found.rate)}{doubt}")
+            rates = {row.loader: speed.rate for row in self.rows if (speed := row.speed(state))}
+            if even := [f"{each} {rate(rates[each])}" for each in found.tied if each != found.loader]:
+                yield from _wrapped("", f"the simplest of those whose intervals overlap: {', '.join(even)}")
 
 
 def speed(samples: Samples, size: int, plain: Samples | None) -> Speed:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import pickle  # for the name of an error only: nothing is unpickled by it
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hfbench.errors import HfbenchError
+from hfbench.gpu.loading.ahead import read_files
 from hfbench.gpu.loading.page_cache import read_through
 from hfbench.text import clip
 
@@ -140,18 +140,8 @@ def _prefetch() -> Load:
     from safetensors.torch import load_file
 
     def behind(paths: list[Path], device: str) -> Tensors:
-        read = [threading.Event() for _ in paths]
-
-        def ahead() -> None:
-            for path, done in zip(paths, read, strict=True):
-                try:
-                    read_through(path)
-                finally:
-                    done.set()
-
-        threading.Thread(target=ahead, daemon=True).start()
         tensors: Tensors = {}
-        for path, done in zip(paths, read, strict=True):
+        for path, done in zip(paths, read_files(paths).read, strict=True):
             done.wait()
             tensors.update(load_file(path, device=device))
         return tensors

@@ -217,7 +217,7 @@ def test_parts_always_add_up(raw: list[dict[str, Any]]) -> None:
 
 
 @given(raw=segments, most_blocks=some.integers(0, 20), most_segments=some.integers(0, 4))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_written_is_bounded_and_says_the_same(
     raw: list[dict[str, Any]], most_blocks: int, most_segments: int, tmp_path: Path
 ) -> None:
@@ -234,7 +234,7 @@ def test_what_is_written_is_bounded_and_says_the_same(
 
 
 @given(some.binary(max_size=200))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_bytes_break_the_reader(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "any"
     file.write_bytes(data)
@@ -243,7 +243,7 @@ def test_no_bytes_break_the_reader(tmp_path: Path, data: bytes) -> None:
 
 
 @given(at=some.integers(0, 10**6), byte=some.integers(0, 255))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_damage_of_a_pickle_breaks_the_reader(tmp_path: Path, at: int, byte: int) -> None:
     data = bytearray(pickle.dumps(SNAPSHOT))
     data[at % len(data)] = byte

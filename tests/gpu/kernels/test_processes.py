@@ -56,6 +56,19 @@ def test_a_file_that_cannot_be_loaded_is_one_sentence(tmp_path: Path, first: str
     assert sentence in str(caught.value)
 
 
+def test_a_file_that_sleeps_is_given_up_and_meanwhile_it_is_told_that_it_loads(tmp_path: Path) -> None:
+    path = write(tmp_path, "import time\ntime.sleep(600)\n" + COPY)
+    told: list[float] = []
+    with (
+        Crew(MODULE, path, size=1, seconds=5, idle_seconds=2.0, loading=told.append) as crew,
+        pytest.raises(HfbenchError) as caught,
+    ):
+        crew.load()
+    assert "could not be loaded: nothing has happened for 2.00 s, at line 2. Load it with" in str(caught.value)
+    assert told
+    assert told == sorted(told)
+
+
 def test_nothing_is_left_behind(tmp_path: Path) -> None:
     with Crew(MODULE, write(tmp_path), size=1, seconds=5) as crew:
         plan = crew.load()

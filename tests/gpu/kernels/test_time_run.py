@@ -192,7 +192,7 @@ def test_without_a_gpu_it_is_one_sentence_and_exit_4(verb: str, hfbench: Hfbench
         pytest.importorskip(package)
     done = hfbench("kernel", verb, "softmax", env={"LD_LIBRARY_PATH": str(broken_nvml_folder)})
     assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr.startswith("hfbench: cuda:0: there is no GPU 0: ")
+    assert done.stderr.startswith("hfbench: auto: there is no GPU: ")
     assert len(done.stderr.splitlines()) == 1
 
 

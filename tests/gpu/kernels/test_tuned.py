@@ -144,6 +144,30 @@ def test_what_is_no_plain_file_is_refused_and_stays_where_it_is(tmp_path: Path) 
     assert sorted(each.name for each in tmp_path.iterdir()) == ["folder", "pipe"]
 
 
+@pytest.mark.parametrize(
+    ("text", "ours"),
+    [
+        ('{"model_type": "llama", "architectures": []}', False),
+        ('{"entries": {}}', False),
+        ("import torch", False),
+        ("{", False),
+        ("", True),  # as mktemp makes it
+        ('{\n "schema": 1,\n "entries": {\n  "x"', True),
+        ('{"schema": 2, "entries": {}}', True),
+    ],
+)
+def test_only_a_file_of_ours_is_put_aside(text: str, ours: bool, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(text)
+    if ours:
+        assert "a new file begun" in next(_readable(path))
+        return
+    with pytest.raises(UsageError, match=r"config\.json: is no file of tuned configurations: .*Name another file"):
+        list(_readable(path))
+    assert [each.name for each in tmp_path.iterdir()] == ["config.json"]
+    assert path.read_text() == text
+
+
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(HfbenchError, match=r"tuned\.json: cannot be written: .*name another"):

@@ -18,6 +18,7 @@ from hfbench.errors import HfbenchError
 from hfbench.exits import Exit
 from hfbench.gpu.loading import measure
 from hfbench.gpu.loading.files import filesystem
+from hfbench.gpu.loading.loaders import Loader
 from hfbench.gpu.loading.measure import LOAD
 from hfbench.gpu.loading.result import LoaderRow, LoadResult, Speed, fastest, speed
 from hfbench.gpu.timing.samples import Samples
@@ -25,7 +26,9 @@ from hfbench.jobs.run import Run
 
 
 def load(model: Path, **more: Any) -> LoadResult:
-    found: LoadResult = BenchLoad(model=str(model), **{"rounds": 1, "budget": 20.0, **more}).perform(Run())
+    found: LoadResult = BenchLoad(model=str(model), **{"device": "cpu", "rounds": 1, "budget": 20.0, **more}).perform(
+        Run()
+    )
     return found
 
 
@@ -35,7 +38,7 @@ def row(result: LoadResult, name: str) -> LoaderRow:
 
 def test_every_loader_has_figures_or_a_reason(checkpoint: Path) -> None:
     told: list[Any] = []
-    found = BenchLoad(model=str(checkpoint), rounds=2, budget=30.0).perform(Run(told.append))
+    found = BenchLoad(model=str(checkpoint), device="cpu", rounds=2, budget=30.0).perform(Run(told.append))
     disk = filesystem(checkpoint) not in ("tmpfs", "ramfs")
     assert found.rounds <= 2
     for each in found.rows:
@@ -127,6 +130,25 @@ def test_the_fastest_is_safe_and_beaten_by_none_for_sure() -> None:
     assert (found.loader, found.tied) == ("quick", ("quick",))
     assert fastest([wild], "cold") is None
     assert fastest([slow], "warm") is None
+
+
+def test_a_slower_median_that_is_taken_says_why(checkpoint: Path) -> None:
+    alike, quick = (made(name, *[at + step / 100 for step in range(8)]) for name, at in (("alike", 1.02), ("quick", 1)))
+    best = fastest([alike, quick], "cold")
+    assert best
+    found = replace(
+        load(checkpoint, cache="warm", loaders=("safetensors-mmap",)), rows=(alike, quick), fastest={"cold": best}
+    )
+    assert found.headline == "cold alike 9.48e-07 GB/s (1 alike)"
+    assert [line.split(maxsplit=1)[-1] for line in found.lines() if "simplest" in line or "fastest" in line] == [
+        "fastest that is safe: alike, 9.48e-07 GB/s",
+        "simplest of those whose intervals overlap: quick 9.66e-07 GB/s",
+    ]
+
+
+def test_a_loader_that_lacks_several_packages_says_so_in_a_sentence() -> None:
+    loader = Loader(id="x", summary="", format="any", needs=("no_such_a", "json", "no_such_b"))
+    assert loader.refusal(("safetensors",), "cpu") == "no_such_a and no_such_b are not installed"
 
 
 def test_too_few_samples_are_no_certainty() -> None:

@@ -18,6 +18,38 @@ from hfbench.exits import Exit
 LOST = "the GPU is lost (fell off the bus)"
 GIB = 2**30
 RunGpus = Callable[..., Any]
+WATCH = """
+import sys
+from hfbench.__main__ import main
+from hfbench.gpu.telemetry.patience import Patience
+run = Patience.run
+def told(*arguments, **named):
+    print("sampling", file=sys.stderr, flush=True)
+    run(*arguments, **named)
+Patience.run = told
+sys.argv = sys.argv[1:]
+sys.exit(main())
+"""
+
+
+@pytest.fixture
+def hung(fake_nvml_folder: Path, tmp_path: Path) -> dict[str, str]:
+    """An environment whose driver never answers the first call."""
+    (tmp_path / "rules").write_text("nvmlInitWithFlags - 0 -1\n")
+    told = {"HFBENCH_HOME": str(tmp_path / "home"), "LD_LIBRARY_PATH": str(fake_nvml_folder)}
+    return {**os.environ, **told, "FAKE_NVML_COUNT": "1", "FAKE_NVML_SCRIPT": str(tmp_path / "rules")}
+
+
+def test_a_closed_pipe_ends_the_watching_of_a_driver_that_hangs(hung: dict[str, str]) -> None:
+    reading, writing = os.pipe()
+    command = [sys.executable, "-c", WATCH, "hfbench", "gpus", "--csv", "--watch"]
+    with subprocess.Popen(command, env=hung, stdout=writing, stderr=subprocess.PIPE, text=True) as process:
+        os.close(writing)
+        assert process.stderr
+        assert process.stderr.readline() == "sampling\n"
+        os.close(reading)
+        assert process.wait(60) == Exit.OK
+        assert process.stderr.read() == "", "it did not wait for the driver, which is given ten seconds, to say so"
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hfbench.actions.base import action
 from hfbench.actions.params import param
-from hfbench.gpu.devices import lease_key
+from hfbench.gpu.devices import choose_device
 from hfbench.gpu.telemetry import GpuUse, WhileRunning
 from hfbench.jobs.run import Run
 
@@ -29,7 +29,7 @@ class Burn:
     device: str = param("Device to use", default="cuda:0", kind="device")
 
     def perform(self, run: Run) -> Burnt:
-        with WhileRunning(run, lease_key(self.device), interval=0.25) as watched:
+        with WhileRunning(run, choose_device(self.device).lease, interval=0.25) as watched:
             while not self.until.exists():
                 time.sleep(0.02)
         return Burnt(gpu=watched.use)
