@@ -103,13 +103,15 @@ def progress_words(phase: PhaseProgress | None, glyphs: Glyphs, *, named: bool =
     if phase.unit == "B":
         total = f" of {show_bytes(phase.total)}" if phase.total else ""
         figures = [f"{show_bytes(phase.done)}{total}"]
-        figures += [f"{show_bytes(phase.rate)}/s"] if phase.rate else []
+        rate = phase.rate(phase.at)
+        figures += [f"{show_bytes(rate)}/s"] if rate else []
     elif phase.total and phase.total > 1:
         figures = [f"{phase.done:,.0f} of {phase.total:,.0f} {phase.unit}".rstrip()]
     else:
         figures = []
-    if phase.eta and phase.eta >= 1:
-        figures.append(f"~{show_elapsed(phase.eta)} left")
+    left = phase.left(phase.at)
+    if left and left >= 1:
+        figures.append(f"~{show_elapsed(left)} left")
     return " ".join([*told, ", ".join(figures)]).rstrip()
 
 

@@ -17,7 +17,6 @@ from tiny_models import Tiny, make_tiny
 
 from hfbench.actions.convert_megatron import ConvertMegatron
 from hfbench.convert.walls.asking import Judging
-from hfbench.convert.walls.core import python_of
 from hfbench.convert.walls.forward import forward_wall
 from hfbench.convert.walls.sides import sides_of
 from hfbench.jobs.run import Run
@@ -85,7 +84,7 @@ def test_all_families_layouts_and_formats(
     name, changes, fields = case
     source = make_tiny(name, tmp_path / "source", **changes) if changes else tiny(name)
     ConvertMegatron(model=str(source), out=tmp_path / "megatron", **fields).perform(Run())
-    found = forward_wall(judging, sides_of(source, tmp_path / "megatron"), Run(), python_of(str(megatron_python)))
+    found = forward_wall(judging, sides_of(source, tmp_path / "megatron"), Run(), megatron_python)
     assert found.core
     assert (found.verdict, found.core.verdict) == ("proven", "proven"), found.core.reason
     assert found.core.relative < 1e-5
