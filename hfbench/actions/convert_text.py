@@ -105,7 +105,7 @@ def megatron_lines(result: ConvertMegatronResult) -> list[str]:
         *_labelled("layout", [f"{result.format}, {degrees}, names of {result.names}"]),
         *plan_lines(result.plan),
         *_labelled("ranks", list(_rank_lines(result.ranks))),
-        *_labelled("others", [line for each in result.proposals for line in _proposal(each)]),
+        *_labelled("layouts", [line for each in result.proposals for line in _proposal(each)]),
         *_wrapped("launch", [" ".join(result.launch_flags)]),
         *ending_lines(result),
     ]

@@ -10,6 +10,7 @@ from hfbench.actions.base import action, spec_of
 from hfbench.actions.params import param
 from hfbench.convert.walls.results import Walls
 from hfbench.line_width import cut
+from hfbench.text import printable
 
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
@@ -61,7 +62,8 @@ class VerifyResult:
 
         head = [self.headline, f"reference  {cut(self.reference, 11)}", f"converted  {cut(self.converted, 11)}"]
         lay = ", ".join(filter(None, (self.format, self.layout, self.family)))
-        return [*head, f"{'':11}{lay}", "", *wall_lines(self.walls)]
+        reports = [f"report     {printable(each)}" for each in self.reports[:1]]
+        return [*head, f"{'':11}{lay}", *reports, "", *wall_lines(self.walls)]
 
 
 @action("verify", result=VerifyResult)

@@ -39,7 +39,7 @@ class BlockScaled:
     def read(self, box: Box) -> bytes:
         """Codes times scales in float32, rounded to the nearest bf16."""
         np = load_numpy()
-        rows, columns = self.block
+        rows, columns = (min(step, max(1, size)) for step, size in zip(self.block, self.spec.shape, strict=True))
         codes = _mapped(self.codes, np.uint8)[box.row : box.row_end, box.column : box.column_end]
         scales = _mapped(self.scales, np.dtype("<f4"))
         down = np.arange(box.row, box.row_end) // rows

@@ -12,6 +12,7 @@ from hfbench.convert.formats.megatron_folder import find_megatron
 from hfbench.convert.formats.open import is_hugging_face, open_tensors
 from hfbench.convert.formats.safetensors_layout import lay_out_safetensors
 from hfbench.convert.megatron.converting import Conversion
+from hfbench.convert.megatron.quantized import PACKED
 from hfbench.convert.plan import Dropped, Plan, Target
 from hfbench.convert.stored import TensorSet
 from hfbench.convert.stream.cast import FLOATS
@@ -71,7 +72,7 @@ def plan_repacked(
     except ValueError as error:
         raise HfbenchError(str(error), where=source) from None
     extra, notes = beside(source) if source.is_dir() else ({}, [])
-    if planning.config != config:
+    if config and planning.config != config:
         extra["config.json"] = json.dumps(planning.config, indent=2, ensure_ascii=False).encode() + b"\n"
     plan = Plan(
         family=str(config.get("model_type") or "tensors"),
@@ -103,7 +104,8 @@ class _Planning:
         packed = [
             name
             for name, source in self.sources.tensors.items()
-            if source.spec.dtype.startswith(("F8", "F4", "F6")) and source.spec.dtype not in FLOATS
+            if PACKED.search(name)
+            or (source.spec.dtype.startswith(("F8", "F4", "F6")) and source.spec.dtype not in FLOATS)
         ]
         if packed or "quantization_config" in self.config:
             what = f" ({listed(packed)})" if packed else ""

@@ -44,11 +44,14 @@ SIDES = 2
 class ConvertScreen(BenchScreen):
     """One model or checkpoint, what would become of it, and whether it did."""
 
+    filters = True
+
     help = Help(
         "Convert",
         "The letters at the left set it up, and each change is planned anew; nothing is written until `x` starts it, "
-        "as a job that goes on when you leave. `V` proves what was written; `w` looks at the weights alone, or at all "
-        "three walls. `J` opens the job under way, or the latest.\n"
+        "as a job that goes on when you leave. `V` proves what was written; `w` turns what that looks at: all "
+        "three walls, all with megatron-core of `[environments]` in the configuration, the weights alone. `J` opens "
+        "the job under way, or the latest.\n"
         "`o` names the folder, `s` an uneven first and last stage, `a` what a cast may lose; `enter` tells a row of "
         "the plan in full, `b` opens the way back. `y` copies the command, `Y` that of the proof.",
     )
@@ -58,7 +61,6 @@ class ConvertScreen(BenchScreen):
         Binding("V", "prove", "prove", id="convert.prove"),
         Binding("o", "out", "folder", id="convert.out"),
         Binding("J", "job", "job", id="convert.job"),
-        Binding("slash", "filter", "filter", id="screen.filter"),
         Binding("y", "copy_command", "copy command", id="convert.copy"),
         Binding("Y", "copy_proof", "copy proof", show=False, id="convert.copy-proof"),
         Binding("b", "way_back", "way back", show=False, id="convert.way-back"),
@@ -131,6 +133,7 @@ class ConvertScreen(BenchScreen):
     def on_mount(self) -> None:
         """Look what it is."""
         self.set_focus(self.query_one(ConvertChooser))
+        self.view = replace(self.view, environments=self._environments)
         self.action_update()
 
     def on_unmount(self) -> None:
@@ -169,6 +172,10 @@ class ConvertScreen(BenchScreen):
     def _cache_dir(self) -> str:
         cache = self.bench.config.models.cache
         return str(expand(cache)) if cache else ""
+
+    @property
+    def _environments(self) -> tuple[str, ...]:
+        return tuple(each.removesuffix(".python") for each in self.bench.config.environments)
 
     @on(SourceFound)
     def _found(self, message: SourceFound) -> None:
@@ -263,14 +270,17 @@ class ConvertScreen(BenchScreen):
     def action_prove(self) -> None:
         """Start the proof of what was made."""
         wish, doing = self.view.wish, self.view.proof
-        if wish is None or (doing is not None and doing.live):
+        if wish is None:
+            return
+        if doing is not None and doing.live:
+            self.notify("a proof is under way; J opens its job")
             return
         if not self.view.there:
             self.notify("there is nothing to prove yet; x converts")
             return
         self._touched = True
         self.query_one("#trouble", Notice).clear()
-        self._show(replace(self.view, proof=self.jobs.start(VERIFY, wish.proof(self.view.walls))))
+        self._show(replace(self.view, proof=self.jobs.start(VERIFY, self._proof(wish))))
 
     @on(JobTold)
     def _told(self, message: JobTold) -> None:
@@ -306,8 +316,8 @@ class ConvertScreen(BenchScreen):
             self.notify("no job converts this yet; x starts one")
 
     def action_walls(self) -> None:
-        """All walls, or the weights alone."""
-        self._show(replace(self.view, all_walls=not self.view.all_walls))
+        """All walls, all with an environment's megatron-core, or the weights alone."""
+        self._show(replace(self.view, reach=self.view.next_reach))
 
     # -- keys -----------------------------------------------------------------
 
@@ -320,8 +330,10 @@ class ConvertScreen(BenchScreen):
     async def action_copy_proof(self) -> None:
         """The command that proves it."""
         if wish := self.view.wish:
-            values = wish.proof(self.view.walls)
-            await self.copy(command_line(["hfbench", VERIFY], find(VERIFY).params, values))
+            await self.copy(command_line(["hfbench", VERIFY], find(VERIFY).params, self._proof(wish)))
+
+    def _proof(self, wish: Wish) -> dict[str, object]:
+        return wish.proof(self.view.walls, self.view.environment)
 
     def action_back(self) -> None:
         """First close the row that is told in full."""

@@ -102,12 +102,13 @@ class Wish:
             found[self.head] = True
         return found | ({"cache_dir": cache_dir} if cache_dir and self.action != HF else {})
 
-    def proof(self, walls: Sequence[str]) -> dict[str, object]:
-        """The fields of `verify` for the folder that was made."""
+    def proof(self, walls: Sequence[str], environment: str = "") -> dict[str, object]:
+        """The fields of `verify` for the folder that was made; an environment's megatron-core is asked too."""
         model, converted = self.source.reference, self.folder
         if self.source.megatron:
             model, converted = converted, model
-        return {"model": model, "converted": converted, "walls": list(walls)}
+        found: dict[str, object] = {"model": model, "converted": converted, "walls": list(walls)}
+        return found | ({"environment": environment} if environment else {})
 
     def turned(self, name: str, steps: int) -> Wish:
         """The next choice of a field, round and round; degrees count up and down from 1."""

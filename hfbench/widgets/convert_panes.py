@@ -26,7 +26,15 @@ class PlanSide(SeeThrough, Vertical):
     DEFAULT_CSS = "PlanSide { width: 1fr; }"
 
 
-class RowDetail(SpanView):
+class Reflowed(SpanView):
+    """Laid out anew when the scrollbar comes or goes, which takes a cell and is no resize to Textual."""
+
+    def watch_show_vertical_scrollbar(self) -> None:
+        """No text is left below the scrollbar."""
+        self.call_after_refresh(self.on_resize)
+
+
+class RowDetail(Reflowed):
     """The row under the cursor in full."""
 
     help = Help("Row of the plan", "What becomes of tensors of one kind. Arrows scroll; `escape` closes it.")
@@ -34,7 +42,7 @@ class RowDetail(SpanView):
     DEFAULT_CSS = "RowDetail { display: none; height: 60%; margin-top: 1; }"
 
 
-class Walls(SpanView):
+class Walls(Reflowed):
     """Where it goes, how far it is, and the walls."""
 
     help = Help(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +17,8 @@ from hfbench.widgets.record_columns import Column
 from hfbench.widgets.record_rows import Record
 
 COLUMNS = (
-    Column("target", "Becomes", flexible=True, min=20, max=64, middle=True),
-    Column("how", "How", priority=1, flexible=True, min=14, max=40),
+    Column("target", "Becomes", flexible=True, min=16, max=64, middle=True),
+    Column("how", "How", priority=1, flexible=True, min=18, max=40),
     Column("sources", "Of", priority=3, flexible=True, min=20, max=64, middle=True),
     Column("shape", "Shape", align="right", priority=4),
     Column("count", "Tensors", align="right", priority=2),
@@ -29,6 +30,12 @@ LAYERS = ("decoder.layers.*.", "model.layers.*.")
 
 WHOLE = "all ranks"
 """The name of files that all ranks read."""
+
+COPY = "the same on a rank before it"
+"""Why copies are left out, as plans of the way back say it: nothing is lost with them."""
+
+TIMES = re.compile(r"(\d+) x ")
+"""What names begin with that stand for several."""
 
 WARN: Mapping[str, State] = {"how": "warn"}
 MUTED: Mapping[str, State] = {"target": "muted", "how": "muted"}
@@ -80,10 +87,15 @@ def _left_out(dropped: Sequence[str]) -> Iterator[Told]:
     counts: Counter[tuple[str, str]] = Counter()
     for each in dropped:
         name, _, why = each.partition(": ")
-        counts[folded([name]), why] += 1
+        times = TIMES.match(name)
+        count, name = (int(times[1]), name[times.end() :]) if times else (1, folded([name]))
+        counts["copies on other ranks" if why == COPY else name, why] += count
     for (name, why), count in counts.items():
-        cells = {"target": shortened(name), "how": f"! left out: {why}", "count": f"{count:,}"}
-        yield cells, WARN, (Fact("left out", name), Fact("because", why, "warn"), Fact("in all", f"{count:,}"))
+        lost = why != COPY
+        how = f"! left out: {why}" if lost else why
+        cells = {"target": shortened(name), "how": how, "count": f"{count:,}"}
+        because = Fact("because", why, "warn" if lost else "")
+        yield cells, WARN if lost else MUTED, (Fact("left out", name), because, Fact("in all", f"{count:,}"))
 
 
 def _note(text: str) -> Told:
@@ -99,7 +111,10 @@ def _launch(flags: Sequence[str]) -> Told:
 def shortened(name: str) -> str:
     """A name without what nearly all names have alike: `*.linear_qkv`, `*.mlp.linear_fc1`."""
     short = next((f"*.{name[len(each) :]}" for each in LAYERS if name.startswith(each)), name)
-    return short.replace("*.self_attention.", "*.").replace("*.self_attn.", "*.").removesuffix(".weight")
+    for inner in ("self_attention.", "self_attn."):
+        short = short.replace(f"*.{inner}", "*.")
+    short = re.sub(r"\*\.mlp\.((?:shared_)?experts?\.)", r"*.\1", short)
+    return short.replace(".weight*", "*").removesuffix(".weight")
 
 
 def files_line(ranks: Sequence[FileBytes], total: int) -> str:

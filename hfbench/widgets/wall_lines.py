@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hfbench.errors import HfbenchError
@@ -68,8 +68,16 @@ class Scene:
     plan: str = ""
     """What would be written, in figures; empty while there is no plan."""
     planning: bool = False
+    notes: Sequence[str] = ()
+    """What the plan says beside its rows; told until it is written."""
     conversion: Doing | None = None
+    made_elsewhere: str = ""
+    """The other folder that the conversion under way makes."""
     proof: Doing | None = None
+    proven_elsewhere: str = ""
+    """The other folder that the proof under way is about."""
+    environment: str = ""
+    """The environment whose megatron-core is to be asked too."""
     walls: Sequence[str] = WALLS
     """Those that are asked for."""
     why_not_all: str = ""
@@ -81,15 +89,20 @@ def scene_facts(scene: Scene, glyphs: Glyphs) -> list[Fact]:
     if not scene.folder:
         return []
     made = scene.conversion is not None and scene.conversion.finished
-    known = f"{scene.folder}, where something lies already" if scene.taken and not scene.conversion else scene.folder
+    unsaid = scene.conversion is None or bool(scene.made_elsewhere)
+    known = f"{scene.folder}, where something lies already" if scene.taken and unsaid else scene.folder
     facts = [Fact("to", known, "warn" if known != scene.folder else ""), _conversion(scene, glyphs)]
     finished = scene.proof is not None and scene.proof.finished
     if scene.proof is not None and finished:
         state = STATES.get(getattr(scene.proof.result, "verdict", ""), "")
         facts.append(Fact("proof", str(getattr(scene.proof.result, "headline", "finished")), state))
+    if scene.proven_elsewhere:
+        facts.append(Fact("proof", f"under way of another folder, {scene.proven_elsewhere}", "warn"))
     for name in WALLS:
         facts += _wall(name, scene, glyphs, ready=made or scene.taken)
     reports = getattr(scene.proof.result, "reports", ()) if scene.proof is not None and finished else ()
+    notes = scene.notes if scene.conversion is None and scene.proof is None else ()
+    facts += [Fact("" if place else "note", each) for place, each in enumerate(notes)]
     return facts + [Fact("report", each) for each in reports[:1]]
 
 
@@ -133,6 +146,7 @@ def _conversion(scene: Scene, glyphs: Glyphs) -> Fact:
     if doing.live:
         phase = doing.phases[-1] if doing.phases else None
         words = progress_words(phase, glyphs, named=phase is not None and phase.phase != "convert")
+        words = f"into another folder, {scene.made_elsewhere}: {words}" if scene.made_elsewhere else words
         return Fact("convert", f"{doing.state}: {words}" if doing.state is JobState.CANCELLING else words)
     if doing.finished:
         return Fact("convert", str(getattr(doing.result, "headline", "finished")), "ok")
@@ -146,7 +160,8 @@ def _wall(name: str, scene: Scene, glyphs: Glyphs, *, ready: bool) -> list[Fact]
     if proof is None:
         if name not in scene.walls:
             return [Fact(name, f"will not be asked{': ' + scene.why_not_all if scene.why_not_all else ''}", "muted")]
-        return [Fact(name, "not asked yet: V proves it" if ready else "nothing to prove yet", "muted")]
+        too = f", with megatron-core of {scene.environment}" if scene.environment and name == "forward" else ""
+        return [Fact(name, f"not asked yet: V proves it{too}" if ready else f"nothing to prove yet{too}", "muted")]
     if told := proof.walls.get(name):
         words = " ".join(filter(None, (told.verdict, told.words)))
         return [Fact(name, words, STATES.get(told.verdict, "")), *(Fact("", each) for each in told.details)]
@@ -162,8 +177,9 @@ def _wall(name: str, scene: Scene, glyphs: Glyphs, *, ready: bool) -> list[Fact]
 def _live_wall(name: str, proof: Doing, scene: Scene, glyphs: Glyphs) -> Fact:
     phase = proof.phases[-1] if proof.phases else None
     current = wall_of(phase.phase, proof.walls, scene.walls) if phase is not None else ""
-    if current == name:
-        return Fact(name, progress_words(phase, glyphs, named=phase is not None and phase.phase != name))
+    if phase is not None and current == name:
+        part = replace(phase, phase=phase.phase.removeprefix(name).lstrip())
+        return Fact(name, progress_words(part, glyphs, named=bool(part.phase)))
     if current and WALLS.index(name) < WALLS.index(current):
         return Fact(name, "was looked at; the verdict comes with the last wall", "muted")
     return Fact(name, "waits" if name in scene.walls else "not asked", "muted")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,10 @@ from faulty import write_megatron
 from tiny_models import make_tiny
 
 from hfbench.actions.verify import Verify
-from hfbench.convert.walls.results import ForwardWall, TaskWall, Walls, WeightsWall
-from hfbench.convert.walls.verify import prove
-from hfbench.errors import MissingError, UsageError
+from hfbench.convert.walls.report import wall_lines
+from hfbench.convert.walls.results import OWN_PASS, Core, Fact, ForwardWall, TaskWall, Walls, WeightsWall
+from hfbench.convert.walls.verify import judged, prove
+from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.jobs.run import Run
 
 Hfbench = Callable[..., subprocess.CompletedProcess[str]]
@@ -50,6 +53,7 @@ def test_wrong_checkpoint_exits_with_1_and_names_the_tensor(source: Path, hfbenc
     assert ended.returncode == 1
     said = " ".join(ended.stdout.split())  # lines are broken between words
     assert "differs: weights" in said
+    assert re.search(r" report \S+/artifacts/verify\.md ", said)
     assert "mp_rank_01:decoder.layers.0.mlp.linear_fc2.weight: element [3, 5] is " in said
     assert "rotary_base is 10000, rope_theta means 500000" in said
 
@@ -96,6 +100,34 @@ def test_environment_is_found_by_its_name(source: Path, home: Path, tmp_path: Pa
     config_file().parent.mkdir(parents=True, exist_ok=True)
     config_file().write_text(f'[environments.megatron]\npython = "{python}"\n')
     assert python_of("megatron") == python
+
+
+def test_model_and_checkpoint_in_the_wrong_order_are_told(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no such file or folder\. Give the model first, then the folder"):
+        prove(str(source), tmp_path / "demo", Run(), walls=("weights",))
+
+
+def test_the_forward_wall_says_by_what_it_is_proven() -> None:
+    def said(wall: ForwardWall) -> str:
+        return " ".join(" ".join(wall_lines(Walls(weights=WeightsWall(), forward=wall, task=TaskWall()))).split())
+
+    proven = ForwardWall(verdict="proven", positions=176, top5=1.0, by=OWN_PASS)
+    assert "hfbench's own pass: no difference at all, top-5 100.0% of 176 positions" in said(proven)
+    assert "megatron-core itself was not asked: --environment names" in said(proven)
+    core = Core(verdict="proven", version="0.16.1", tp=1, pp=1, max_abs=1e-7, relative=1e-7, top5=1.0)
+    assert "was not asked" not in said(replace(proven, core=core))
+    assert "megatron-core" not in said(replace(proven, by="transformers"))
+
+
+def test_walls_that_cannot_run_other_arguments_point_to_them() -> None:
+    def broken() -> ForwardWall:
+        raise HfbenchError("IndexError: out of bounds")
+
+    weights = WeightsWall(
+        verdict="differs", facts=(Fact(argument="num_layers", expected="30", found="4", key="num_hidden_layers"),)
+    )
+    assert judged(ForwardWall(), broken, weights).reason.startswith("the arguments are not those of the model, see ")
+    assert judged(ForwardWall(), broken, WeightsWall()).reason == "IndexError: out of bounds"
 
 
 @pytest.mark.parametrize(

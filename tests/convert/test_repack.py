@@ -159,3 +159,17 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(model: Path, tmp
     with pytest.raises(UsageError, match=r"is a Megatron checkpoint\. hfbench convert hf turns"):
         done(tmp_path / "megatron", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_packed_weights_are_not_cast_even_where_config_json_says_nothing(tmp_path: Path) -> None:
+    source = write(tmp_path / "packed", {EMBEDDING: floats(6, 4), "model.layers.0.mlp.up_proj.qweight": floats(2, 4)})
+    with pytest.raises(UsageError, match=r"quantized \('model.layers.0.mlp.up_proj.qweight'\)"):
+        done(source, tmp_path / "out", dtype="bf16")
+
+
+def test_an_index_that_cannot_be_read_is_put_aside_on_request(model: Path, tmp_path: Path) -> None:
+    (model / "model.safetensors.index.json").write_text("")
+    with pytest.raises(HfbenchError, match=r"the file is empty.*--fix-index"):
+        done(model, tmp_path / "out")
+    done(model, tmp_path / "out", fix_index=True)
+    assert set(values(tmp_path / "out")) == {EMBEDDING, HEAD, BIAS, "model.norm.weight"}

@@ -6,11 +6,14 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from textual.app import App, ComposeResult
 
 from hfbench.errors import HfbenchError
 from hfbench.jobs.snapshot import PhaseProgress
 from hfbench.jobs.state import State
 from hfbench.units import GIB
+from hfbench.widgets.cells import Span
+from hfbench.widgets.convert_panes import RowDetail
 from hfbench.widgets.facts_lines import Fact, facts_lines
 from hfbench.widgets.glyphs import ASCII, UNICODE
 from hfbench.widgets.wall_lines import Doing, Scene, WallTold, progress_words, scene_facts, wall_of
@@ -55,9 +58,28 @@ def test_a_conversion_says_what_it_does_or_did(doing: Doing | None, state: str, 
     assert fact.state == state
 
 
+def test_jobs_under_way_in_another_folder_are_told_as_such() -> None:
+    plain = told(replace(PLANNED, conversion=CONVERSION, proof=PROOF))
+    assert "proof" not in plain
+    facts = told(
+        replace(PLANNED, taken=True, conversion=CONVERSION, made_elsewhere="/a", proof=PROOF, proven_elsewhere="/b")
+    )
+    assert facts["convert"].value == "into another folder, /a: begins"
+    assert facts["proof"].value == "under way of another folder, /b"
+    assert "something lies already" in facts["to"].value
+
+
+def test_notes_are_told_in_full_until_the_plan_is_written() -> None:
+    scene = replace(PLANNED, notes=("tied to the embedding", "padded"))
+    assert scene_facts(scene, UNICODE)[-2:] == [Fact("note", "tied to the embedding"), Fact("", "padded")]
+    assert "note" not in told(replace(scene, conversion=CONVERSION))
+
+
 def test_nothing_can_be_proven_before_it_is_there() -> None:
     assert told(PLANNED)["weights"].value == "nothing to prove yet"
     assert "V proves it" in told(replace(PLANNED, taken=True))["weights"].value
+    asked = told(replace(PLANNED, taken=True, environment="mcore"))["forward"].value
+    assert asked == "not asked yet: V proves it, with megatron-core of mcore"
     assert told(replace(PLANNED, taken=True))["to"].state == "warn"
 
 
@@ -66,7 +88,7 @@ def test_walls_fill_while_the_proof_goes_on() -> None:
     live = replace(PROOF, phases=(phase("forward reference", 1, 2, "prompts"),), walls=walls)
     facts = told(replace(PLANNED, taken=True, proof=live))
     assert (facts["weights"].value, facts["weights"].state) == ("proven 54 tensors", "ok")
-    assert facts["forward"].value.startswith("forward reference ")
+    assert facts["forward"].value.startswith("reference ")
     assert facts["task"].value == "waits"
     assert "proof" not in facts
 
@@ -118,3 +140,25 @@ def test_walls_that_are_not_asked_for_say_why() -> None:
 
 def test_before_it_is_known_what_to_convert_nothing_is_told() -> None:
     assert scene_facts(Scene(folder=""), UNICODE) == []
+
+
+async def test_nothing_is_hidden_below_the_scrollbar() -> None:
+    class Bench(App[None]):
+        def compose(self) -> ComposeResult:
+            yield RowDetail()
+
+    facts = [Fact(str(number), "x" * 60) for number in range(8)]
+    async with Bench().run_test(size=(50, 10)) as pilot:
+        detail = pilot.app.query_one(RowDetail)
+        detail.display = True
+        widths: list[int] = []
+
+        def laid(width: int) -> list[list[Span]]:
+            widths.append(width)
+            return facts_lines(facts, width, ASCII)
+
+        detail.show(laid)
+        await pilot.pause()
+        await pilot.pause()
+        assert detail.show_vertical_scrollbar
+        assert widths[-1] == detail.scrollable_content_region.width == 49

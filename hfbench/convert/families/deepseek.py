@@ -138,7 +138,7 @@ KEYS = (
 def _arguments(settings: Settings, args: Args) -> None:
     if settings.flag("attention_bias"):
         raise UsageError("attention has biases, which Megatron's multi-latent attention has not")
-    dense = frozenset(range(settings.optional("first_k_dense_replace")))
+    dense = frozenset(range(min(settings.optional("first_k_dense_replace"), settings.layers)))
     width = settings.size("moe_intermediate_size")
     sums = settings.flag("norm_topk_prob")
     tell_experts(settings, args, width=width, pre_softmax=True, dense=dense)
@@ -149,8 +149,8 @@ def _arguments(settings: Settings, args: Args) -> None:
         moe_shared_expert_gate=False,
         rope_type="rope",  # where nothing is said, multi-latent attention takes yarn
     )
-    if groups := settings.get("n_group"):
-        args.update(moe_router_num_groups=groups, moe_router_group_topk=settings.get("topk_group"))
+    if groups := settings.optional("n_group"):
+        args.update(moe_router_num_groups=groups, moe_router_group_topk=settings.size("topk_group"))
     if settings.kind == "deepseek_v3":
         args.update(moe_router_score_function="sigmoid", moe_router_enable_expert_bias=True)
         if not sums:

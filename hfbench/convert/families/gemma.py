@@ -19,6 +19,7 @@ from hfbench.convert.families.table import LAYER, Args, Family, Row
 from hfbench.convert.families.transforms import AS_IS
 from hfbench.errors import UsageError
 from hfbench.estimate.settings import Settings
+from hfbench.models.problem import quoted
 
 NORMS_BEHIND = (
     Row(
@@ -69,8 +70,16 @@ def _layer_types(settings: Settings) -> list[str]:
         if len(listed) != settings.layers:
             raise UsageError(f"layer_types lists {len(listed)} of {settings.layers} layers")
         return [str(each) for each in listed]
-    every = settings.raw.get("sliding_window_pattern") or (6 if settings.kind == "gemma3_text" else 2)
+    every = _every(settings)
     return ["full_attention" if not (layer + 1) % every else "sliding_attention" for layer in range(settings.layers)]
+
+
+def _every(settings: Settings) -> int:
+    """Of so many layers, the last sees everything."""
+    told = settings.raw.get("sliding_window_pattern") or (6 if settings.kind == "gemma3_text" else 2)
+    if type(told) is not int or told < 1:
+        raise UsageError(f"sliding_window_pattern is {quoted(told)}, a number of layers is needed")
+    return told
 
 
 def _local_base(settings: Settings) -> float:

@@ -1,5 +1,6 @@
 """GPT-2: learned positions, biases everywhere, and linear layers that lie the other way round."""
 
+from hfbench.convert.families.numbers import fraction
 from hfbench.convert.families.table import LAYER, Args, Drop, Family, Row
 from hfbench.convert.families.transforms import AS_IS, PAD_VOCAB, REGROUP_QKV, REGROUP_QKV_TRANSPOSED, TRANSPOSED
 from hfbench.errors import UsageError
@@ -20,7 +21,7 @@ def _arguments(settings: Settings, args: Args) -> None:
     args.update(
         ffn_hidden_size=settings.number("n_inner", default=4 * settings.hidden),
         openai_gelu=activation in ACTIVATIONS,
-        hidden_dropout=float(settings.get("resid_pdrop") or 0.0),
+        hidden_dropout=fraction(settings.get("resid_pdrop"), "resid_pdrop"),
     )
 
 

@@ -6,7 +6,7 @@ from hfbench.estimate.settings import Settings
 
 
 def _arguments(settings: Settings, args: Args) -> None:
-    if window := settings.get("sliding_window"):
+    if window := settings.optional("sliding_window"):
         args["window_size"] = [window - 1, 0]
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 from hfbench.convert.formats.inert import Global, StandIn, TensorRef
 from hfbench.convert.formats.joined import Joined
 from hfbench.convert.formats.torch_dist import METADATA, open_torch_dist
-from hfbench.convert.formats.torch_file import TorchFile, open_torch_file
+from hfbench.convert.formats.torch_file import TorchFile, open_torch_file, refuse_unread
 from hfbench.convert.stored import Stored
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.models.files import read_text
@@ -20,6 +20,23 @@ from hfbench.models.problem import counted, listed, quoted
 TRACKER = "latest_checkpointed_iteration.txt"
 RANK_FILES = ("model_optim_rng.pt", "model_rng.pt")
 COMMON = "common.pt"
+
+WRAPPER = "module."
+"""What a model saved from inside of its wrappers has before every name."""
+
+MUST_AGREE = (
+    "num_layers",
+    "hidden_size",
+    "num_attention_heads",
+    "rotary_base",
+    "norm_epsilon",
+    "padded_vocab_size",
+    "num_experts",
+    "tensor_model_parallel_size",
+    "pipeline_model_parallel_size",
+    "expert_model_parallel_size",
+)
+"""Arguments that are the same on every rank of a checkpoint."""
 
 MOST_VALUES = 100_000
 """Values of `args` that are read: they have some six hundred."""
@@ -103,11 +120,21 @@ def open_megatron(folder: Path) -> dict[str, Stored | Joined]:
     if not ranks:
         return open_torch_dist(folder)
     found: dict[str, Stored | Joined] = {}
+    first: dict[str, object] = {}
     for rank in ranks:
         file = _rank_file(folder / rank, folder)
-        for name, tensor in _model_of(file).items():
+        model, told = _model_of(file), _identity(file)
+        if told != (first := first or told):
+            what = next(name for name in told if told[name] != first[name])
+            raise HfbenchError(
+                f"its {what} is {quoted(told[what])}, that of {ranks[0]} {quoted(first[what])}",
+                where=file.path,
+                remedy="the ranks are of different checkpoints: bring those of one together",
+            )
+        refuse_unread(file, model)
+        for name, tensor in model.items():
             if isinstance(tensor, TensorRef):  # `_extra_state` is None or bytes
-                found[f"{rank}:{name}"] = file.stored(name, tensor)
+                found[f"{rank}:{name}"] = file.stored(f"{rank}:{name}", tensor)
     return found
 
 
@@ -188,6 +215,13 @@ def _common(folder: Path) -> TorchFile | None:
     return open_torch_file(folder / COMMON, folder) if (folder / COMMON).exists() else None
 
 
+def _identity(file: TorchFile) -> dict[str, object]:
+    """What the files of all ranks of one checkpoint say alike."""
+    content = file.content if isinstance(file.content, dict) else {}
+    args, _ = plain_arguments(content.get("args"), file.path)
+    return {"iteration": content.get("iteration"), **{name: args.get(name) for name in MUST_AGREE}}
+
+
 def _model_of(file: TorchFile) -> dict[str, object]:
     content = file.content
     if not isinstance(content, dict):
@@ -197,7 +231,10 @@ def _model_of(file: TorchFile) -> dict[str, object]:
         if isinstance(model.get("language_model"), dict):
             found = "is a checkpoint of Megatron's old model classes (language_model), which are not read"
             raise HfbenchError(found, where=file.path, remedy="convert it with the Megatron-LM of its time first")
-        return {key: value for key, value in model.items() if isinstance(key, str)}
+        names = {key: value for key, value in model.items() if isinstance(key, str)}
+        while names and all(key.startswith(WRAPPER) for key in names):
+            names = {key.removeprefix(WRAPPER): value for key, value in names.items()}
+        return names
     virtual = [key for key in content if isinstance(key, str) and re.fullmatch(r"model\d+", key)]
     if virtual:
         found = f"holds {counted(len(virtual), 'model part')} ({listed(virtual)}): virtual pipeline stages are not read"

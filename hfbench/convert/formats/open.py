@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from hfbench.convert.boxes import TensorSpec
 from hfbench.convert.formats.joined import Joined
 from hfbench.convert.formats.megatron_folder import MegatronFacts, find_megatron, open_megatron, read_facts
-from hfbench.convert.formats.torch_file import TorchFile, open_torch_file, tensors_in
+from hfbench.convert.formats.torch_file import TorchFile, open_torch_file, refuse_unread, tensors_in
 from hfbench.convert.stored import Stored, TensorSet
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.models.checkpoint import Checkpoint, open_checkpoint
@@ -21,7 +23,10 @@ INNER = ("state_dict", "model", "model_state_dict", "module")
 """Keys below which training programs put the tensors of a file."""
 
 
-INDEX_FAULTS = frozenset({"index_tensor_absent", "index_wrong_shard"})
+NUMBERED = re.compile(r"pytorch_model-\d+-of-\d+\.bin$")
+FIX_INDEX = "hfbench convert safetensors --fix-index takes the tensors as the files hold them"
+
+INDEX_FAULTS = frozenset({"index_tensor_absent", "index_wrong_shard", "index_bad"})
 """Faults of an index alone: the files themselves are whole."""
 
 
@@ -40,12 +45,14 @@ def open_tensors(path: Path, *, trust_index: bool = True) -> TensorSet:
         return TensorSet(folder=iteration, tensors=open_megatron(iteration))
     if _has_safetensors(path):
         return _safetensors(path, open_checkpoint(path), trust_index)
-    files = _bin_files(path)
+    files = _bin_files(path, trust_index)
     if not files:
         raise UsageError("holds no weights in safetensors, .bin or Megatron's formats", where=path)
     found: dict[str, Stored | Joined] = {}
     for file in files:
         _add(found, open_torch_file(path / file, path))
+    if trust_index and (path / BIN_INDEX).exists():
+        _refuse_ghosts(path, found)
     return TensorSet(folder=path, tensors=found)
 
 
@@ -85,8 +92,7 @@ def _safetensors(folder: Path, checkpoint: Checkpoint, trust_index: bool = True)
         of_index = problem.code in INDEX_FAULTS
         if problem.severity == "error" and (trust_index or not of_index):
             where = folder / problem.where if problem.where else folder
-            remedy = "hfbench convert safetensors --fix-index takes the tensors as the files hold them"
-            raise HfbenchError(problem.found, where=where, remedy=remedy if of_index else problem.remedy)
+            raise HfbenchError(problem.found, where=where, remedy=FIX_INDEX if of_index else problem.remedy)
     starts = {shard.name: shard.header_bytes for shard in checkpoint.shards}
     found: dict[str, Stored | Joined] = {}
     for info in checkpoint.columns:
@@ -95,21 +101,23 @@ def _safetensors(folder: Path, checkpoint: Checkpoint, trust_index: bool = True)
     return TensorSet(folder=folder, tensors=found)
 
 
-def _bin_files(folder: Path) -> list[str]:
+def _bin_files(folder: Path, trust_index: bool) -> list[str]:
     """The index's files where there is an index, pytorch_model.bin, or an only file of torch."""
-    if (folder / BIN_INDEX).exists():
+    if trust_index and (folder / BIN_INDEX).exists():
         index: Index = read_index(folder, BIN_INDEX)
         missing = [name for name in index.shards if not (folder / name).exists()]
         if missing:
             found = f"names {counted(len(missing), 'file')} that {'is' if len(missing) == 1 else 'are'} missing: "
             raise HfbenchError(found + listed(missing), where=folder / BIN_INDEX, remedy="fetch the model again")
+        _refuse_gaps(folder / BIN_INDEX, "names", [name for name in index.shards if NUMBERED.match(name)])
         return list(index.shards)
     if (folder / BIN).exists():
         return [BIN]
     others = sorted(
         each.name for each in folder.iterdir() if each.name.endswith(TORCH_SUFFIXES) and each.name not in NOT_WEIGHTS
     )
-    numbered = [name for name in others if name.startswith("pytorch_model-")]
+    numbered = [name for name in others if NUMBERED.match(name)]
+    _refuse_gaps(folder, "holds", numbered)
     if len(others) > 1 and len(numbered) != len(others):
         remedy = "name one of them"
         raise UsageError(
@@ -118,10 +126,26 @@ def _bin_files(folder: Path) -> list[str]:
     return others
 
 
+def _refuse_ghosts(folder: Path, found: Mapping[str, Stored | Joined]) -> None:
+    """HfbenchError when the index of .bin files names tensors that they do not hold."""
+    if ghosts := [name for name in read_index(folder, BIN_INDEX).weight_map() if name not in found]:
+        told = f"names {counted(len(ghosts), 'tensor')} that the files do not hold: {listed(ghosts)}"
+        raise HfbenchError(told, where=folder / BIN_INDEX, remedy=FIX_INDEX)
+
+
+def _refuse_gaps(where: Path, verb: str, numbered: list[str]) -> None:
+    """HfbenchError when files that count themselves, as in `pytorch_model-00002-of-00003.bin`, are not all there."""
+    totals = {found[1] for name in numbered if (found := re.search(r"-of-(\d+)\.", name))}
+    if len(totals) == 1 and (whole := int(totals.pop())) != len(numbered):
+        found_files = f"{verb} {counted(len(numbered), 'file')} of {whole}: {listed(numbered)}"
+        raise HfbenchError(found_files, where=where, remedy="fetch the model again")
+
+
 def _add(found: dict[str, Stored | Joined], file: TorchFile) -> None:
     content = file.content
     if isinstance(content, dict) and not any(True for _ in tensors_in(content, deepest=1)):
         content = next((content[key] for key in INNER if any(True for _ in tensors_in(content.get(key)))), content)
+    refuse_unread(file, content)
     before = len(found)
     for name, tensor in tensors_in(content):
         if name in found:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hfbench.convert.boxes import Box, Copy, TensorSpec
-from hfbench.convert.formats.inert import StorageRef, TensorRef, contiguous
+from hfbench.convert.formats.inert import StandIn, StorageRef, TensorRef, contiguous
 from hfbench.convert.formats.joined import Joined
 from hfbench.convert.formats.pickle_reader import MOST_BYTES, PickleError, unpickled
 from hfbench.convert.formats.torch_objects import storage_of
@@ -111,6 +111,14 @@ def read_archive(path: Path, descriptor: int, begin: int, end: int) -> TorchFile
     prefix = f"{top}/data/"
     storages = {name[len(prefix) :]: entry for name, entry in entries.items() if name.startswith(prefix)}
     return TorchFile(path, content, storages)
+
+
+def refuse_unread(file: TorchFile, content: object) -> None:
+    """HfbenchError for a tensor that is none in memory: sparse, quantized, without data."""
+    for key, value in content.items() if isinstance(content, dict) else ():
+        if isinstance(value, StandIn) and value.of.module.startswith("torch") and "tensor" in value.of.name:
+            found = f"tensor {quoted(str(key))} is of a kind that is not read ({value.of})"
+            raise file.wrong(found, remedy="make it a plain tensor, or remove it, and save the file again")
 
 
 def tensors_in(content: object, *, deepest: int = 4) -> Iterator[tuple[str, TensorRef]]:

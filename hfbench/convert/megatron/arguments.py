@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from hfbench.convert.families.numbers import fraction
 from hfbench.convert.families.table import Family
 from hfbench.convert.megatron.parallel import Parallel
 from hfbench.convert.megatron.rope import rope_keys, tell_rope
@@ -121,6 +122,8 @@ def _of_model(family: Family, settings: Settings) -> dict[str, Any]:
     args: dict[str, Any] = {**UNUSED}
     for argument, key in family.keys:
         args[argument] = settings.get(key)
+    if not fraction(args.get("norm_epsilon"), "the epsilon of norms"):
+        raise NotKnown("the epsilon of norms is 0 or not given")
     heads = args["num_attention_heads"] = settings.heads
     args.update(
         num_layers=settings.layers,
@@ -130,7 +133,7 @@ def _of_model(family: Family, settings: Settings) -> dict[str, Any]:
         max_position_embeddings=settings.size("positions"),
         vocab_size=settings.vocab,
         untie_embeddings_and_output_weights=not settings.tied,
-        attention_dropout=float(args.get("attention_dropout") or 0.0),
+        attention_dropout=fraction(args.get("attention_dropout"), "the dropout of attention"),
         **family.fixed,
     )
     if heads % args["num_query_groups"]:

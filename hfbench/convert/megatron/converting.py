@@ -42,6 +42,7 @@ CARRIED = "hf"
 OLDEST = 2.0
 """Checkpoint version from which on the rows of a head lie together."""
 
+SAVE_AGAIN = "the checkpoint is inconsistent: save it again"
 COMPARED_BYTES = 1 << 22
 
 
@@ -167,7 +168,9 @@ def compare_twins(plan: Plan, sources: TensorSet, run: Run) -> None:
                     break
             if not equal:
                 told = f"{quoted(name)} differs from {quoted(other)}, which it should repeat"
-                raise HfbenchError(told, where=sources.folder, remedy="the checkpoint is inconsistent: save it again")
+                tied = "lm_head" in name
+                remedy = 'set "tie_word_embeddings": false in config.json, if the model has a head of its own'
+                raise HfbenchError(told, where=sources.folder, remedy=remedy if tied else SAVE_AGAIN)
             run.progress("compare", place + 1, total, "tensors")
 
 

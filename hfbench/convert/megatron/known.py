@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,9 @@ from hfbench.errors import HfbenchError, UsageError
 from hfbench.models.problem import counted, listed, quoted
 
 RANK = re.compile(r"mp_rank_(\d+)(?:_(\d+))?(?:_(\d+))?\Z")
+MOST_RANKS = 1 << 20
+"""Ranks that are looked for."""
+
 COMPARED = (
     "num_layers",
     "hidden_size",
@@ -115,19 +118,24 @@ def _refuse_layouts(args: Mapping[str, Any], plain: set[str]) -> None:
 
 def _parallel(args: Mapping[str, Any], sources: Mapping[str, TensorSpec]) -> Parallel:
     """The layout of rank files; HfbenchError names ranks that are missing."""
+    there = {name.partition(":")[0] for name in sources}
     tp, pp, ep = (_degree(args, f"{kind}_model_parallel_size") for kind in ("tensor", "pipeline", "expert"))
+    if None in (tp, pp):
+        tp, pp, ep = _by_folders(there, tp, pp, ep)
+    tp, pp, ep = tp or 1, pp or 1, ep or 1
+    if tp * pp * ep > MOST_RANKS:
+        raise HfbenchError(f"the arguments tell TP {tp}, PP {pp}, EP {ep}; {counted(len(there), 'rank')} are there")
     parallel = Parallel(
         tp=tp,
         pp=pp,
         ep=ep,
-        first_stage_layers=args.get("decoder_first_pipeline_num_layers"),
-        last_stage_layers=args.get("decoder_last_pipeline_num_layers"),
+        first_stage_layers=_degree(args, "decoder_first_pipeline_num_layers"),
+        last_stage_layers=_degree(args, "decoder_last_pipeline_num_layers"),
     )
-    if args.get("expert_tensor_parallel_size") not in (None, tp):
+    if args.get("num_experts") and args.get("expert_tensor_parallel_size") not in (None, tp):
         raise UsageError(
             "experts are divided otherwise than the rest (expert_tensor_parallel_size), which is not supported"
         )
-    there = {name.partition(":")[0] for name in sources}
     expected = [parallel.folder(rank) for rank in parallel.ranks()]
     if missing := [folder for folder in expected if folder not in there]:
         told = f"{counted(len(missing), 'rank')} of {len(expected)} missing: {listed(missing)}"
@@ -137,9 +145,22 @@ def _parallel(args: Mapping[str, Any], sources: Mapping[str, TensorSpec]) -> Par
     return parallel
 
 
-def _degree(args: Mapping[str, Any], name: str) -> int:
+def _degree(args: Mapping[str, Any], name: str) -> int | None:
     value = args.get(name)
-    return value if type(value) is int and value > 0 else 1
+    if value is not None and (type(value) is not int or value < 1):
+        raise HfbenchError(f"the argument {name} is {quoted(value)}, a number from 1 is needed")
+    return value
+
+
+def _by_folders(
+    there: Collection[str], tp: int | None, pp: int | None, ep: int | None
+) -> tuple[int | None, int | None, int | None]:
+    """Degrees that the arguments leave out, as the folders count them: TP, then PP where there is one, then EP."""
+    counts = [tuple(int(each) for each in found.groups("0")) for name in there if (found := RANK.match(name))]
+    first, second, third = (1 + max((each[place] for each in counts), default=0) for place in range(3))
+    if pp is None and ep and ep > 1 and third == 1:
+        return tp or first, 1, ep  # `mp_rank_00_001` counts experts where there is one stage
+    return tp or first, pp or second, ep or third
 
 
 def _spelling(plain: set[str]) -> Names:

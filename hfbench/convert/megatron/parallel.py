@@ -55,9 +55,8 @@ class Parallel:
         middle, left = self.pp - len(given), layers - sum(given)
         if left < middle or any(each < 1 for each in given):
             told = f" beside {' and '.join(map(str, given))} in the uneven ones" if given else ""
-            raise UsageError(
-                f"{counted(layers, 'layer')} do not fill {self.pp} pipeline stages{told}", remedy="lower --pp"
-            )
+            remedy = "give the uneven stages fewer layers, or lower --pp" if given else "lower --pp"
+            raise UsageError(f"{counted(layers, 'layer')} do not fill {self.pp} pipeline stages{told}", remedy=remedy)
         if (not middle and left) or (middle and left % middle):
             raise UsageError(_uneven(layers, left, middle, given), remedy=self._mended(layers))
         each = left // middle if middle else 0

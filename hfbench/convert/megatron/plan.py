@@ -22,6 +22,7 @@ from hfbench.convert.megatron.slots import Slot, slots_of
 from hfbench.convert.megatron.source_names import SourceNames, source_names
 from hfbench.convert.plan import Dropped, Plan
 from hfbench.errors import HfbenchError, UsageError
+from hfbench.estimate.settings import MOST_LAYERS
 from hfbench.models.problem import counted, listed, quoted
 
 FLOATS = ("BF16", "F16", "F32")
@@ -147,7 +148,7 @@ class _Items:
         items = [item for slot in slots if (item := self._item(slot)) is not None]
         if self.missing:
             told = f"{counted(len(self.missing), 'tensor')} missing: {listed(self.missing)}"
-            heads = any("lm_head" in name for name in self.missing)
+            heads = all("lm_head" in name for name in self.missing)
             tie = 'if head and embedding are one tensor, set "tie_word_embeddings": true in config.json'
             raise HfbenchError(told, remedy=tie if heads else "fetch the missing shards or mend the index")
         return items
@@ -191,8 +192,11 @@ def _most(specs: Iterable[TensorSpec]) -> str:
 
 def _count_further(args: dict[str, Any], config: Mapping[str, Any], named: SourceNames, notes: list[str]) -> None:
     """Layers that predict further tokens: those the configuration tells and the checkpoint has."""
-    told = config.get("num_nextn_predict_layers") or 0
-    layers = args["num_layers"]
+    told, layers = config.get("num_nextn_predict_layers") or 0, args["num_layers"]
+    if type(told) is not int or not 0 <= told <= MOST_LAYERS:
+        raise UsageError(
+            f"num_nextn_predict_layers is {quoted(told)}, a number of layers is needed", where="config.json"
+        )
     has = [each for each in range(told) if f"model.layers.{layers + each}.enorm.weight" in named.actual]
     if told and not has:
         notes.append(f"{counted(told, 'layer')} predicting further tokens are told in config.json and not stored")
@@ -222,7 +226,7 @@ def _dropped(
             twins.append((name, same))
     if left:
         raise HfbenchError(
-            f"{counted(len(left), 'tensor')} have no place in a {family.name} model of "
+            f"{counted(len(left), 'tensor')} without a place in a {family.name} model of "
             f"{counted(sizes.layers, 'layer')}: {listed(left)}",
             remedy="remove what does not belong to the model, or mend config.json",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -19,6 +20,9 @@ from hfbench.errors import HfbenchError, UsageError
 from hfbench.models.problem import counted, listed, quoted
 
 FILE = "model.safetensors"
+
+TRAINING = re.compile(r"(chained_\d+\.)?optimizer\.|rng_state\b|rerun_state_machine\b|opt_param_scheduler\b")
+"""What torch_dist keeps beside the weights of a model in training."""
 
 
 def plan_hf(
@@ -97,9 +101,11 @@ def _reversed(
     if missing:
         told = f"{counted(len(missing), 'tensor')} missing: {listed(missing)}"
         raise HfbenchError(told, remedy="the arguments are not those of these weights, or ranks are missing")
+    dropped += [Dropped(name, "state of training, no weight") for name in sources if TRAINING.match(name)]
+    used.update(each.source for each in dropped)
     left = [name for name in sources if name not in used and "_extra_state" not in name]
     if left:
-        told = f"{counted(len(left), 'tensor')} have no place in a {known.family.name} model: {listed(left)}"
+        told = f"{counted(len(left), 'tensor')} without a place in a {known.family.name} model: {listed(left)}"
         raise HfbenchError(told)
     dropped += [Dropped(name, "state of Transformer Engine, no weight") for name in sources if "_extra_state" in name]
     return copies, tuple(dropped), tuple(twins)
@@ -123,7 +129,7 @@ def _targets(
         for name, shape in zip(item.sources, geometry.source_shapes(item.row), strict=True):
             found = copies[name]
             dtypes = {sources[copy.source].dtype for copy in found}
-            if len(dtypes) > 1:
+            if len(dtypes) > 1 and dtype is None:
                 told = f"{listed(dict.fromkeys(copy.source for copy in found))} differ in dtype"
                 raise UsageError(told, remedy="choose one with --dtype")
             kept = next(iter(dtypes)) if dtype is None else "F32" if item.row.precise else dtype
@@ -152,7 +158,7 @@ def _config(
     rebuilt = config_of(known.family, known.args, vocab=known.sizes.vocab, dtype=most)
     if hf_config is None:
         return rebuilt
-    kept = dict(hf_config)
+    kept = {**hf_config, "vocab_size": known.sizes.vocab}
     if dtype is not None:
         kept.update({key: rebuilt["dtype"] for key in ("dtype", "torch_dtype") if key in kept})
     return kept

@@ -37,8 +37,10 @@ def tell_rope(config: Mapping[str, Any], kind: str, args: dict[str, Any]) -> Non
     if isinstance(base, bool) or not isinstance(base, (int, float)) or not 0 < base < float("inf"):
         raise UsageError(f"the rotary base is {quoted(base)}, a positive number is needed")
     args["rotary_base"] = int(base) if float(base).is_integer() else float(base)
-    if rope.get("partial_rotary_factor") is not None:
-        args["rotary_percent"] = float(rope["partial_rotary_factor"])
+    if (part := rope.get("partial_rotary_factor")) is not None:
+        if isinstance(part, bool) or not isinstance(part, (int, float)) or not 0 < part <= 1:
+            raise UsageError(f"partial_rotary_factor is {quoted(part)}, a number up to 1 is needed")
+        args["rotary_percent"] = float(part)
     _tell_scaling(rope, args)
 
 
@@ -46,19 +48,26 @@ def rope_keys(args: Mapping[str, Any]) -> dict[str, Any]:
     """Base and scaling as keys of config.json, in the spelling that every version of transformers reads."""
     if args.get("position_embedding_type", "rope") != "rope":
         return {}
-    keys: dict[str, Any] = {"rope_theta": float(args.get("rotary_base") or 10000)}
+    keys: dict[str, Any] = {"rope_theta": _number(args, "rotary_base", 10000.0)}
     if args.get("use_rope_scaling"):
-        factor = float(args.get("rope_scaling_factor") or 8.0)
+        factor = _number(args, "rope_scaling_factor", 8.0)
         keys["rope_scaling"] = {"rope_type": "llama3", "factor": factor, **LLAMA3}
     elif args.get("rotary_seq_len_interpolation_factor"):
-        factor = float(args["rotary_seq_len_interpolation_factor"])
+        factor = _number(args, "rotary_seq_len_interpolation_factor", 1.0)
         keys["rope_scaling"] = {"rope_type": "linear", "factor": factor}
     elif args.get("multi_latent_attention") and (args.get("rope_type") or "yarn") == "yarn":
         scaling = {name: args[name] for name in ("mscale", "mscale_all_dim") if args.get(name) is not None}
-        factor = float(args.get("rotary_scaling_factor") or LATENT_FACTOR)
+        factor = _number(args, "rotary_scaling_factor", LATENT_FACTOR)
         ranges = {name: args.get(name, value) for name, value in LATENT_YARN.items()}
         keys["rope_scaling"] = {"type": "yarn", "rope_type": "yarn", "factor": factor, **scaling, **ranges}
     return keys
+
+
+def _number(args: Mapping[str, Any], name: str, default: float) -> float:
+    value = args.get(name) or default
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e30:
+        raise UsageError(f"the argument {name} is {quoted(value)}, a positive number is needed")
+    return float(value)
 
 
 def unsaid_yarn(args: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hfbench.errors import HfbenchError
+from hfbench.estimate.settings import MOST_LAYERS
 from hfbench.models.problem import quoted
+
+MOST_EXPERTS = 100_000
+"""Of all layers together; four times what the largest models have. Beyond it arguments are damaged or hostile."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,12 +110,15 @@ class Sizes:
 
 def sizes_of(args: Mapping[str, Any]) -> Sizes:
     """The sizes in a checkpoint's arguments; HfbenchError names the one that is missing or no size."""
-    layers, heads = _size(args, "num_layers"), _size(args, "num_attention_heads")
+    layers, heads = _size(args, "num_layers", most=MOST_LAYERS), _size(args, "num_attention_heads")
     hidden = _size(args, "hidden_size")
     grouped = args.get("group_query_attention") and args.get("num_query_groups")
     padded = _size(args, "padded_vocab_size")
     latent = bool(args.get("multi_latent_attention"))
     experts = _size(args, "num_experts", 0)
+    moe_layers = _moe_layers(args.get("moe_layer_freq"), layers) if experts else frozenset()
+    if experts * len(moe_layers) > MOST_EXPERTS:
+        raise HfbenchError(f"the argument num_experts is {experts:,} in each of {len(moe_layers):,} layers")
     return Sizes(
         layers=layers,
         hidden=hidden,
@@ -125,14 +132,14 @@ def sizes_of(args: Mapping[str, Any]) -> Sizes:
         experts=experts,
         expert_ffn=_size(args, "moe_ffn_hidden_size", _size(args, "ffn_hidden_size", 4 * hidden)) if experts else 0,
         shared_ffn=_size(args, "moe_shared_expert_intermediate_size", 0) if experts else 0,
-        mtp=_size(args, "mtp_num_layers", 0),
+        mtp=_size(args, "mtp_num_layers", 0, most=MOST_LAYERS),
         latent=latent,
         q_lora=_size(args, "q_lora_rank", 0) if latent else 0,
         kv_lora=_size(args, "kv_lora_rank") if latent else 0,
         nope_dim=_size(args, "qk_head_dim") if latent else 0,
         rope_dim=_size(args, "qk_pos_emb_head_dim") if latent else 0,
         value_dim=_size(args, "v_head_dim") if latent else 0,
-        moe_layers=_moe_layers(args.get("moe_layer_freq"), layers) if experts else frozenset(),
+        moe_layers=moe_layers,
     )
 
 
@@ -142,11 +149,11 @@ def padded_to(vocab: int, divisible_by: int, tp: int) -> int:
     return -(-vocab // step) * step
 
 
-def _size(args: Mapping[str, Any], name: str, default: int | None = None) -> int:
+def _size(args: Mapping[str, Any], name: str, default: int | None = None, *, most: int = 2**40) -> int:
     value = args.get(name)
     if value is None and default is not None:
         return default
-    if type(value) is not int or not 0 <= value < 2**40 or (value == 0 and default != 0):
+    if type(value) is not int or not 0 <= value <= most or (value == 0 and default != 0):
         raise HfbenchError(f"the argument {name} is {quoted(value)}, a size is needed")
     return value
 

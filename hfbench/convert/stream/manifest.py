@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,7 @@ def read_working(folder: Path) -> tuple[dict[str, Any], list[Landed]]:
         return {}, []
     lines = raw[: raw.rfind(b"\n") + 1].splitlines()  # the last line of a full disk may be half a line
     header, *rest = [line for line in map(_read, lines) if line is not None] or [{}]
-    return header, [
-        Landed(line["n"], line["sha256"], line["crc32"])
-        for line in rest
-        if isinstance(line.get("n"), int) and isinstance(line.get("sha256"), str) and isinstance(line.get("crc32"), int)
-    ]
+    return header, [Landed(line["n"], line["sha256"], line["crc32"]) for line in rest if _is_landed(line)]
 
 
 class Working:
@@ -104,6 +101,12 @@ def finished_plan(folder: Path) -> str:
 
 def _line(landed: Landed) -> str:
     return json.dumps({"n": landed.number, "sha256": landed.sha256, "crc32": landed.crc32})
+
+
+def _is_landed(line: Mapping[str, Any]) -> bool:
+    number, digest, check = line.get("n"), line.get("sha256"), line.get("crc32")
+    whole = type(number) is int and type(check) is int and 0 <= check < 2**32
+    return whole and isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{64}", digest) is not None
 
 
 def _read(line: bytes) -> dict[str, Any] | None:

@@ -31,6 +31,8 @@ def claimed(folder: Path) -> Iterator[Path]:
         names = {each.name for each in partial.iterdir()}
         if names and not names & {WORKING, f"{WORKING}.new", FINISHED}:
             raise UsageError("holds files that no conversion put there", where=partial, remedy="move it away")
+        if any(each.is_symlink() for each in partial.rglob("*")):
+            raise UsageError("holds links, which no conversion puts there", where=partial, remedy="move it away")
         yield partial
     finally:
         if partial.is_dir() and not any(partial.iterdir()):

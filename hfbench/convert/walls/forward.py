@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hfbench.convert.walls.asking import Judging
 from hfbench.convert.walls.core import core_wall
-from hfbench.convert.walls.results import Core, ForwardWall, Parting, worst
+from hfbench.convert.walls.results import OWN_PASS, Core, ForwardWall, Parting, worst
 from hfbench.convert.walls.sides import Sides
 from hfbench.errors import HfbenchError
 from hfbench.jobs.run import Run
@@ -44,6 +44,7 @@ def forward_wall(judging: Judging, sides: Sides, run: Run, python: Path | None =
         positions=found["positions"],
         first_difference=Parting(**{**first, "layers": tuple(first["layers"])}) if first else None,
         unequal_copies=tuple(found["unequal_copies"]),
+        by=OWN_PASS if sides.megatron else "transformers",
         core=core,
         seconds=time.perf_counter() - began,
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hfbench.convert.walls.results import (
+    OWN_PASS,
     Core,
     Difference,
     ForwardWall,
@@ -22,6 +23,8 @@ from hfbench.line_width import paragraph
 
 MOST_SHOWN = 8
 """Differences told in a terminal; the report has all."""
+
+NOT_ASKED = "megatron-core itself was not asked: --environment names a Python that has it"
 
 
 def wall_lines(walls: Walls) -> Iterator[str]:
@@ -47,7 +50,8 @@ def details(wall: WeightsWall | ForwardWall | TaskWall, most: int) -> list[str]:
     if isinstance(wall, ForwardWall):
         lines = [wall.reason] if wall.reason and wall.positions else []
         lines += [parting_words(wall.first_difference)] if wall.first_difference else []
-        return lines + ([core_words(wall.core)] if wall.core else [])
+        unasked = [NOT_ASKED] if wall.by == OWN_PASS and wall.verdict == "proven" else []
+        return lines + ([core_words(wall.core)] if wall.core else unasked)
     return [line for line in task_details(wall) if line]
 
 

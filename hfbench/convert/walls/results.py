@@ -7,6 +7,8 @@ from typing import Literal
 
 Verdict = Literal["proven", "differs", "could not", "not asked"]
 
+OWN_PASS = "hfbench's own pass"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
@@ -97,6 +99,8 @@ class ForwardWall:
     first_difference: Parting | None = None
     unequal_copies: tuple[str, ...] = ()
     """Tensors that every rank of a stage should have alike and has not."""
+    by: str = ""
+    """What ran the converted side: transformers, or hfbench's own pass over the ranks."""
     core: Core | None = None
     seconds: float = 0.0
 

@@ -153,9 +153,9 @@ class Sides:
 
 def sides_of(model: Path, converted: Path) -> Sides:
     """Which is which. UsageError when both are Megatron checkpoints, or one of them is nothing."""
-    for each in (model, converted):
+    for each, remedy in ((model, ""), (converted, "give the model first, then the folder that was converted")):
         if not each.exists():
-            raise UsageError("there is no such file or folder", where=each)
+            raise UsageError("there is no such file or folder", where=each, remedy=remedy)
     first, second = (is_megatron(each) for each in (model, converted))
     if first and second:
         remedy = "name the Hugging Face folder that one of them was made from or into"

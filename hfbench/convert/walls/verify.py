@@ -70,11 +70,11 @@ def prove(
     with Judging(run) as judging:
         if "forward" in walls:
             judging.wall = "forward"
-            forward = judged(ForwardWall(), lambda: forward_wall(judging, sides, run, python))
+            forward = judged(ForwardWall(), lambda: forward_wall(judging, sides, run, python), weights)
             run.log(f"forward: {forward.verdict}: {forward_words(forward)}")
         if "task" in walls:
             judging.wall = "task"
-            task = judged(TaskWall(), lambda: task_wall(judging, sides, asked or Asked()))
+            task = judged(TaskWall(), lambda: task_wall(judging, sides, asked or Asked()), weights)
             run.log(f"task: {task.verdict}: {task_words(task)}")
     return Proof(
         reference=str(sides.reference),
@@ -103,14 +103,15 @@ def first_wall(sides: Sides, run: Run) -> WeightsWall:
     return replace(found, verdict=verdict, facts=facts, not_stated=not_stated(sides.facts.args))
 
 
-def judged(wall: W, judge: Callable[[], W]) -> W:
-    """What a wall found, or the reason why it could not be judged."""
+def judged(wall: W, judge: Callable[[], W], weights: WeightsWall | None = None) -> W:
+    """What a wall found, or the reason why it could not be judged: arguments that `weights` found wrong come first."""
     try:
         return judge()
     except (Interrupted, MissingError):
         raise
     except HfbenchError as error:
-        return replace(wall, verdict="could not", reason=str(error))
+        misfit = "the arguments are not those of the model, see weights; " if weights and weights.facts else ""
+        return replace(wall, verdict="could not", reason=f"{misfit}{error}")
 
 
 def facts_of(sides: Sides) -> dict[str, Any]:

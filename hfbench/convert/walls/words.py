@@ -19,18 +19,19 @@ def weights_words(wall: WeightsWall) -> str:
 
 
 def forward_words(wall: ForwardWall) -> str:
-    """`largest difference 2.1e-06 (3.0e-07 of the largest logit), top-5 100 % of 176 positions`."""
+    """`hfbench's own pass: largest difference 2.1e-06 (3.0e-07 of the largest logit), top-5 100 % of 176 positions`."""
     if not wall.positions:
         return wall.reason
     apart = f"largest difference {wall.max_abs:.1e} ({wall.relative:.1e} of the largest logit)"
-    return f"{apart}, top-5 {wall.top5:.1%} of {wall.positions} positions"
+    apart = apart if wall.max_abs else "no difference at all"
+    return f"{wall.by}: {apart}, top-5 {wall.top5:.1%} of {wall.positions} positions".removeprefix(": ")
 
 
 def task_words(wall: TaskWall) -> str:
-    """`perplexity 12.31 and 12.31, 32 tokens alike`."""
+    """`perplexity 12.31 and 12.31, 32 generated tokens alike`."""
     if wall.perplexity is None:
         return wall.reason
     said = [f"perplexity {wall.perplexity.reference:.6g} and {wall.perplexity.converted:.6g}"]
     if wall.greedy:
-        said.append(f"{wall.greedy.tokens} tokens " + ("differ" if wall.greedy.first_difference else "alike"))
+        said.append(f"{wall.greedy.tokens} generated tokens " + ("differ" if wall.greedy.first_difference else "alike"))
     return ", ".join(said)

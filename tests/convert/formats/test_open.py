@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hfbench.convert.boxes import TensorSpec
+from hfbench.convert.formats.inert import Global, StandIn
 from hfbench.convert.formats.layout import FileLayout
 from hfbench.convert.formats.open import megatron_facts, open_tensors
 from hfbench.convert.formats.pt_layout import lay_out_pt
@@ -150,3 +151,46 @@ def test_the_safetensors_library_opens_what_is_laid_out(tmp_path: Path) -> None:
     assert shapes == {**{spec.name: spec.shape for spec in specs}, "scalar": ()}
     with pytest.raises(ValueError, match="__metadata__, which safetensors keeps"):
         lay_out_safetensors([matrix("__metadata__")])
+
+
+def test_an_index_of_bin_files_that_names_more_than_they_hold_is_put_aside_on_request(tmp_path: Path) -> None:
+    put_pt(tmp_path, "pytorch_model.bin", "a")
+    put_index(tmp_path, a="pytorch_model.bin", ghost="pytorch_model.bin")
+    with pytest.raises(HfbenchError, match=r"names 1 tensor that the files do not hold: 'ghost'.*--fix-index"):
+        open_tensors(tmp_path)
+    assert set(open_tensors(tmp_path, trust_index=False).tensors) == {"a"}
+
+
+@pytest.mark.parametrize("index", [True, False], ids=["with an index", "without"])
+def test_files_that_count_more_than_are_there_are_refused(tmp_path: Path, index: bool) -> None:
+    put_pt(tmp_path, "pytorch_model-00002-of-00003.bin", "a")
+    if index:
+        put_index(tmp_path, a="pytorch_model-00002-of-00003.bin")
+    with pytest.raises(HfbenchError, match=r"(names|holds) 1 file of 3"):
+        open_tensors(tmp_path)
+
+
+def put_rank(folder: Path, rank: str, *names: str, **args: object) -> None:
+    content = {"args": Namespace(**args), "checkpoint_version": 3.0, "iteration": 7}
+    put(folder, lay_out_pt(f"{rank}/model_optim_rng.pt", [matrix(name) for name in names], content))
+
+
+def test_ranks_of_two_checkpoints_are_not_read_as_one(tmp_path: Path) -> None:
+    put_rank(tmp_path, "mp_rank_00", "a", rotary_base=500000)
+    put_rank(tmp_path, "mp_rank_01", "a", rotary_base=500000)
+    assert set(open_tensors(tmp_path).tensors) == {"mp_rank_00:a", "mp_rank_01:a"}
+    put_rank(tmp_path, "mp_rank_01", "a", rotary_base=10000)
+    with pytest.raises(HfbenchError, match="its rotary_base is '10000', that of mp_rank_00 '500000'"):
+        open_tensors(tmp_path)
+
+
+def test_the_prefix_of_a_wrapped_module_is_left_out(tmp_path: Path) -> None:
+    put_rank(tmp_path, "mp_rank_00", "module.module.a", "module.module.b")
+    assert set(open_tensors(tmp_path).tensors) == {"mp_rank_00:a", "mp_rank_00:b"}
+
+
+def test_a_tensor_of_a_kind_that_is_not_read_is_not_left_out_in_silence(tmp_path: Path) -> None:
+    sparse = StandIn(Global("torch._utils", "_rebuild_sparse_tensor"), (1,))
+    put(tmp_path, lay_out_pt("pytorch_model.bin", [matrix("a")], {"b": sparse}, under=""))
+    with pytest.raises(HfbenchError, match=r"tensor 'b' is of a kind that is not read \(torch._utils._rebuild_sparse"):
+        open_tensors(tmp_path)

@@ -115,3 +115,10 @@ def test_refusals_come_before_anything_is_written(model: Path, tmp_path: Path) -
         with pytest.raises(UsageError):
             ConvertMegatron(model=str(model), out=tmp_path / "there", **fields).perform(Run())
     assert not (tmp_path / "there").exists()
+
+
+@pytest.mark.parametrize("format", ["torch", "torch_dist"])
+def test_a_cast_on_the_way_back_looks_at_every_rank(model: Path, tmp_path: Path, format: Any) -> None:
+    ConvertMegatron(model=str(model), out=tmp_path / "there", tp=2, pp=2, format=format, dtype="fp32").perform(Run())
+    ConvertHf(checkpoint=tmp_path / "there", out=tmp_path / "back", dtype="bf16").perform(Run())
+    assert tensors_of(tmp_path / "back") == tensors_of(model)

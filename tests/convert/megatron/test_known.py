@@ -59,7 +59,7 @@ def test_without_arguments_the_configuration_tells_everything() -> None:
 
 
 def test_the_true_vocabulary_is_asked_for_where_nothing_tells_it() -> None:
-    args, specs, _ = written()
+    args, specs, config = written()
     del args["vocab_size"]
     with pytest.raises(UsageError, match="256 rows and nothing tells how many of them are padding"):
         plan_hf(args, specs)
@@ -67,6 +67,7 @@ def test_the_true_vocabulary_is_asked_for_where_nothing_tells_it() -> None:
     assert plan.args["vocab_size"] == 50
     with pytest.raises(HfbenchError, match="the vocabulary is 300, the embedding has 256 rows"):
         plan_hf(args, specs, vocab=300)
+    assert plan_hf(args, specs, config, vocab=40).args == {**config, "vocab_size": 40}
 
 
 def test_a_configuration_of_another_model_is_refused() -> None:
@@ -102,7 +103,7 @@ def test_missing_ranks_are_named() -> None:
         ("mp_rank_00:decoder.layers.0.mlp.experts.weight1", {}, "--moe-use-legacy-grouped-gemm"),
         ("", {"virtual_pipeline_model_parallel_size": 2}, "virtual pipeline stages"),
         ("", {"account_for_loss_in_pipeline_split": True}, "the loss counted as a layer"),
-        ("", {"expert_tensor_parallel_size": 1}, "expert_tensor_parallel_size"),
+        ("", {"num_experts": 4, "expert_tensor_parallel_size": 1}, "expert_tensor_parallel_size"),
     ],
 )
 def test_layouts_that_are_not_known_are_refused_by_name(tensor: str, args: dict[str, Any], told: str) -> None:
@@ -119,7 +120,7 @@ def test_a_tensor_too_few_too_many_or_of_another_shape() -> None:
         plan_hf(args, {key: spec for key, spec in specs.items() if key != name})
     with pytest.raises(HfbenchError, match=r"has shape \[1\], the arguments ask for \[16, 12\]"):
         plan_hf(args, specs | {name: TensorSpec(name, "BF16", (1,))})
-    with pytest.raises(HfbenchError, match="1 tensor have no place in a llama model: 'mp_rank_00:adapter'"):
+    with pytest.raises(HfbenchError, match="1 tensor without a place in a llama model: 'mp_rank_00:adapter'"):
         plan_hf(args, specs | {"mp_rank_00:adapter": TensorSpec("mp_rank_00:adapter", "BF16", (1,))})
 
 
@@ -139,3 +140,42 @@ def test_norms_of_latent_attention_are_found_in_either_spelling() -> None:
     }
     assert other.keys() != specs.keys()
     assert plan_hf(args, other).targets
+
+
+def test_degrees_that_the_arguments_leave_out_are_counted_in_the_folders() -> None:
+    args, specs, _ = written(layout=Parallel(tp=2, pp=2))
+    for name in ("tensor_model_parallel_size", "pipeline_model_parallel_size", "expert_model_parallel_size"):
+        del args[name]
+    assert set(checkpoint("llama").shapes) == {target.spec.name for target in plan_hf(args, specs).targets}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("pipeline_model_parallel_size", 10**30, r"TP 2, PP 10{30}, EP 1; 2 ranks are there"),
+        ("tensor_model_parallel_size", "x", "tensor_model_parallel_size is 'x'"),
+        ("decoder_last_pipeline_num_layers", "x", "decoder_last_pipeline_num_layers is 'x'"),
+        ("num_layers", 10**9, "num_layers is '1000000000'"),
+        ("rotary_base", "x", "rotary_base is 'x'"),
+    ],
+)
+def test_arguments_of_another_kind_or_size_are_refused_at_once(name: str, value: object, told: str) -> None:
+    args, specs, _ = written()
+    with pytest.raises(HfbenchError, match=told):
+        plan_hf({**args, name: value}, specs)
+
+
+def test_ranks_of_different_dtypes_become_one_by_a_cast() -> None:
+    args, specs, _ = written()
+    name = "mp_rank_01:decoder.layers.0.mlp.linear_fc2.weight"
+    mixed = specs | {name: TensorSpec(name, "F32", specs[name].shape)}
+    with pytest.raises(UsageError, match=r"differ in dtype\. Choose one with --dtype"):
+        plan_hf(args, mixed)
+    assert {target.spec.dtype for target in plan_hf(args, mixed, dtype="BF16").targets} == {"BF16"}
+
+
+def test_the_state_of_an_optimizer_is_left_out_with_its_reason() -> None:
+    args, specs, _ = written(format="torch_dist")
+    state = ("optimizer.state.exp_avg.decoder.final_layernorm.weight", "chained_1.optimizer.state.step", "rng_state")
+    plan = plan_hf(args, specs | {name: TensorSpec(name, "F32", (3,)) for name in state})
+    assert {each.source: each.why for each in plan.dropped} == dict.fromkeys(state, "state of training, no weight")

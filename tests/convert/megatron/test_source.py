@@ -93,6 +93,13 @@ def test_fp8_is_multiplied_with_the_scale_of_its_block(tmp_path: Path) -> None:
     assert numpy.array_equal(values(Box(1, 3, 2, 4)), expected[1:, 2:])
 
 
+def test_blocks_larger_than_any_weight_are_one_block(tmp_path: Path) -> None:
+    codes = numpy.full((3, 4), 0x38, dtype="u1")
+    huge = {"quantization_config": {"quant_method": "fp8", "weight_block_size": [10**30, 10**30]}}
+    tensors, _ = decode_fp8(fp8(tmp_path, codes, numpy.full((1, 1), 2.0)), huge)
+    assert tensors.tensors["w"].read(Box(0, 1, 0, 1)) == b"\x00\x40"  # 2.0
+
+
 def test_scales_that_do_not_fit_their_weight_are_refused(tmp_path: Path) -> None:
     codes = numpy.zeros((3, 4), dtype="u1")
     with pytest.raises(HfbenchError, match=r"is F32 \[1, 2\], its weight asks for F32 \[2, 2\]"):

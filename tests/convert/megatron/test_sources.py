@@ -100,7 +100,7 @@ def test_inverse_frequencies_and_masks_are_left_out_with_their_reasons() -> None
 @pytest.mark.parametrize(
     ("name", "extra", "told"),
     [
-        ("llama", "model.layers.4.input_layernorm.weight", "1 tensor have no place in a llama model of 4 layers"),
+        ("llama", "model.layers.4.input_layernorm.weight", "1 tensor without a place in a llama model of 4 layers"),
         ("llama", "model.layers.0.self_attn.q_norm.weight", "q_norm"),
         ("llama", "model.layers.0.self_attn.q_proj.lora_A.weight", "belong to an adapter.*merge"),
         ("deepseek_v2", "model.layers.1.mlp.gate.e_score_correction_bias", "e_score_correction_bias"),
@@ -190,3 +190,27 @@ def test_layers_that_predict_further_tokens_may_be_told_and_not_stored() -> None
     plan = planned(model)
     assert plan.args["mtp_num_layers"] is None
     assert any("told in config.json and not stored" in note for note in plan.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "told"),
+    [
+        ("mixtral", "num_local_experts", 10**9, "num_experts is 1,000,000,000 in each of 4 layers"),
+        ("deepseek_v3", "num_nextn_predict_layers", 10**12, "num_nextn_predict_layers is '1000000000000'"),
+        ("deepseek_v3", "num_nextn_predict_layers", "1", "num_nextn_predict_layers is '1'"),
+        ("deepseek_v3", "first_k_dense_replace", 10**12, "tensors missing"),
+        ("deepseek_v3", "n_group", "two", "n_group is 'two'"),
+        ("gemma2", "sliding_window_pattern", "2", "sliding_window_pattern is '2'"),
+        ("mistral", "sliding_window", "4096", "sliding_window is '4096'"),
+        ("llama", "attention_dropout", [0.1], "dropout of attention is"),
+        ("llama", "rms_norm_eps", "1e-6", "epsilon of norms is '1e-6'"),
+        ("llama", "rms_norm_eps", None, "epsilon of norms is 0 or not given"),
+        ("llama", "partial_rotary_factor", "half", "partial_rotary_factor is 'half'"),
+        ("gpt2", "resid_pdrop", {}, "resid_pdrop is"),
+    ],
+)
+def test_a_value_of_another_kind_or_size_is_refused_at_once(name: str, key: str, value: object, told: str) -> None:
+    model = checkpoint(name)
+    model.config[key] = value
+    with pytest.raises(HfbenchError, match=told):
+        planned(model)

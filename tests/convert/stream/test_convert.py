@@ -381,3 +381,24 @@ def test_tensors_are_compared_bit_by_bit(model: Path) -> None:
     twin = {**sources.tensors, "twin": sources.tensors[names[0]]}
     assert same_bits(TensorSet(folder=model, tensors=twin), "twin", names[0], Run())
     assert not same_bits(sources, names[0], names[1], Run())
+
+
+def test_lines_that_no_conversion_wrote_into_the_manifest_are_passed_over(tmp_path: Path) -> None:
+    good = {"n": 0, "sha256": "0" * 64, "crc32": 7}
+    bad = [{"crc32": 2**32}, {"crc32": -1}, {"crc32": True}, {"n": True}, {"n": "0"}, {"sha256": "0" * 63}]
+    lines = [{"plan": "p"}, good, *({**good, **each} for each in bad)]
+    (tmp_path / manifest.WORKING).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    header, landed = manifest.read_working(tmp_path)
+    assert header == {"plan": "p"}
+    assert [(each.number, each.crc32) for each in landed] == [(0, 7)]
+
+
+def test_a_link_in_the_folder_under_way_is_not_followed(model: Path, out: Path, tmp_path: Path) -> None:
+    partial, elsewhere = out.with_name(f".{out.name}.partial"), tmp_path / "elsewhere"
+    for folder in (partial, elsewhere):
+        folder.mkdir(parents=True)
+    (partial / manifest.WORKING).write_text("{}\n")
+    (partial / "a").symlink_to(elsewhere)
+    with pytest.raises(UsageError, match="holds links, which no conversion puts there"):
+        to_pt(model, out)
+    assert not list(elsewhere.iterdir())
