@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from claims import Claim, finish, run, wall
+from claims import Claim, Record, finish, run, wall
 
 import hfbench
 
-HIDDEN, INNER, HEADS, KV_HEADS, VOCABULARY = 4096, 11008, 32, 8, 32000
-SHARD_BYTES = 2 << 30
 SPREAD = 0.02
 """Standard deviation of weights, as models are initialised and about as they stay."""
 
@@ -28,93 +28,160 @@ SLOWEST = 1.25
 
 MOST_MEMORY = 300 << 20
 
+RESHARD = Claim(
+    name="convert-reshard",
+    sentence=f"convert.safetensors takes at most {SLOWEST} times `cp -r` of the same bytes",
+    bound=SLOWEST,
+)
+RESHARD_MEMORY = Claim(
+    name="convert-reshard-memory",
+    sentence="convert.safetensors holds at most 300 MiB, whatever the model's size",
+    bound=MOST_MEMORY,
+    unit="B",
+)
+TORCH = Claim(
+    name="convert-torch",
+    sentence=f"convert.megatron to the legacy format takes at most {SLOWEST} times `cp -r` of the same bytes",
+    bound=SLOWEST,
+)
+TORCH_MEMORY = Claim(
+    name="convert-torch-memory",
+    sentence="convert.megatron to the legacy format holds at most 300 MiB, whatever the model's size",
+    bound=MOST_MEMORY,
+    unit="B",
+)
+BACK = Claim(
+    name="convert-back",
+    sentence=f"convert.hf takes at most {SLOWEST} times `cp -r` of the same bytes",
+    bound=SLOWEST,
+)
+BACK_MEMORY = Claim(
+    name="convert-back-memory",
+    sentence="convert.hf holds at most 300 MiB, whatever the model's size",
+    bound=MOST_MEMORY,
+    unit="B",
+)
+DIST = Claim(
+    name="convert-dist",
+    sentence=f"convert.megatron to torch_dist takes at most {SLOWEST} times `cp -r` of the same bytes",
+    bound=SLOWEST,
+)
+DIST_MEMORY = Claim(
+    name="convert-dist-memory",
+    sentence="convert.megatron to torch_dist holds at most 300 MiB, whatever the model's size",
+    bound=MOST_MEMORY,
+    unit="B",
+)
+
 Shapes = dict[str, tuple[int, ...]]
 
 
-def shapes(layers: int) -> Shapes:
-    """Names and shapes of a Llama with its own head."""
-    found: Shapes = {"model.embed_tokens.weight": (VOCABULARY, HIDDEN)}
-    narrow = HIDDEN // HEADS * KV_HEADS
-    for layer in range(layers):
-        prefix = f"model.layers.{layer}"
-        found |= {
-            f"{prefix}.input_layernorm.weight": (HIDDEN,),
-            f"{prefix}.self_attn.q_proj.weight": (HIDDEN, HIDDEN),
-            f"{prefix}.self_attn.k_proj.weight": (narrow, HIDDEN),
-            f"{prefix}.self_attn.v_proj.weight": (narrow, HIDDEN),
-            f"{prefix}.self_attn.o_proj.weight": (HIDDEN, HIDDEN),
-            f"{prefix}.post_attention_layernorm.weight": (HIDDEN,),
-            f"{prefix}.mlp.gate_proj.weight": (INNER, HIDDEN),
-            f"{prefix}.mlp.up_proj.weight": (INNER, HIDDEN),
-            f"{prefix}.mlp.down_proj.weight": (HIDDEN, INNER),
+@dataclass(frozen=True, kw_only=True)
+class Llama:
+    """A synthetic bf16 Llama with its own head, in shards with an index."""
+
+    hidden: int = 4096
+    inner: int = 11008
+    heads: int = 32
+    kv_heads: int = 8
+    vocabulary: int = 32000
+    layers: int = 4
+    shard_bytes: int = 2 << 30
+
+    def of_size(self, gigabytes: float) -> Llama:
+        """The same with as many layers as come closest, a multiple of four."""
+        ends = 4 * self.vocabulary * self.hidden
+        layer = sum(map(size_of, replace(self, layers=1).shapes().values())) - ends
+        return replace(self, layers=max(4, round((gigabytes * 1e9 - ends) / layer) // 4 * 4))
+
+    def shapes(self) -> Shapes:
+        """Names and shapes of its tensors."""
+        found: Shapes = {"model.embed_tokens.weight": (self.vocabulary, self.hidden)}
+        narrow = self.hidden // self.heads * self.kv_heads
+        for layer in range(self.layers):
+            prefix = f"model.layers.{layer}"
+            found |= {
+                f"{prefix}.input_layernorm.weight": (self.hidden,),
+                f"{prefix}.self_attn.q_proj.weight": (self.hidden, self.hidden),
+                f"{prefix}.self_attn.k_proj.weight": (narrow, self.hidden),
+                f"{prefix}.self_attn.v_proj.weight": (narrow, self.hidden),
+                f"{prefix}.self_attn.o_proj.weight": (self.hidden, self.hidden),
+                f"{prefix}.post_attention_layernorm.weight": (self.hidden,),
+                f"{prefix}.mlp.gate_proj.weight": (self.inner, self.hidden),
+                f"{prefix}.mlp.up_proj.weight": (self.inner, self.hidden),
+                f"{prefix}.mlp.down_proj.weight": (self.hidden, self.inner),
+            }
+        head = (self.vocabulary, self.hidden)
+        return found | {"model.norm.weight": (self.hidden,), "lm_head.weight": head}
+
+    def config(self) -> dict[str, object]:
+        """Its config.json."""
+        return {
+            "architectures": ["LlamaForCausalLM"],
+            "model_type": "llama",
+            "hidden_size": self.hidden,
+            "intermediate_size": self.inner,
+            "num_hidden_layers": self.layers,
+            "num_attention_heads": self.heads,
+            "num_key_value_heads": self.kv_heads,
+            "vocab_size": self.vocabulary,
+            "max_position_embeddings": 4096,
+            "rms_norm_eps": 1e-5,
+            "rope_theta": 500000.0,
+            "hidden_act": "silu",
+            "tie_word_embeddings": False,
+            "dtype": "bfloat16",
         }
-    return found | {"model.norm.weight": (HIDDEN,), "lm_head.weight": (VOCABULARY, HIDDEN)}
+
+    def make(self, folder: Path) -> int:
+        """Write it; returns the bytes of its weights."""
+        folder.mkdir()
+        drawn = np.random.default_rng(0).standard_normal(1 << 24, dtype="f4") * np.float32(SPREAD)
+        bits = ((drawn.view("u4") >> 16).astype("u2")).tobytes()
+        shards: list[Shapes] = []
+        room = 0
+        for name, shape in self.shapes().items():
+            if size_of(shape) > room:
+                shards.append({})
+                room = self.shard_bytes
+            shards[-1][name] = shape
+            room -= size_of(shape)
+        weight_map, total = {}, 0
+        for number, held in enumerate(shards, 1):
+            file = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
+            header: dict[str, object] = {"__metadata__": {"format": "pt"}}
+            at = 0
+            for name, shape in held.items():
+                header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, at + size_of(shape)]}
+                weight_map[name] = file
+                at += size_of(shape)
+            text = json.dumps(header).encode()
+            text += b" " * (-len(text) % 8)
+            with (folder / file).open("wb") as out:
+                out.write(len(text).to_bytes(8, "little") + text)
+                for left in range(at, 0, -len(bits)):
+                    out.write(bits[: min(left, len(bits))])
+            total += at
+        (folder / "model.safetensors.index.json").write_text(
+            json.dumps({"metadata": {"total_size": total}, "weight_map": weight_map})
+        )
+        (folder / "config.json").write_text(json.dumps(self.config(), indent=2))
+        return total
 
 
-def make(folder: Path, gigabytes: float) -> int:
-    """Write the model in shards of 2 GiB with an index; returns the bytes of its weights."""
-    layer = sum(2 * int(np.prod(shape)) for shape in shapes(1).values()) - 4 * VOCABULARY * HIDDEN
-    layers = max(4, round((gigabytes * 1e9 - 4 * VOCABULARY * HIDDEN) / layer) // 4 * 4)
-    folder.mkdir()
-    drawn = np.random.default_rng(0).standard_normal(1 << 24, dtype="f4") * np.float32(SPREAD)
-    bits = ((drawn.view("u4") >> 16).astype("u2")).tobytes()
-    shards: list[Shapes] = []
-    room = 0
-    for name, shape in shapes(layers).items():
-        size = 2 * int(np.prod(shape))
-        if size > room:
-            shards.append({})
-            room = SHARD_BYTES
-        shards[-1][name] = shape
-        room -= size
-    weight_map, total = {}, 0
-    for number, held in enumerate(shards, 1):
-        file = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
-        header, at = {"__metadata__": {"format": "pt"}}, 0
-        for name, shape in held.items():
-            size = 2 * int(np.prod(shape))
-            header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, at + size]}
-            weight_map[name] = file
-            at += size
-        text = json.dumps(header).encode()
-        text += b" " * (-len(text) % 8)
-        with (folder / file).open("wb") as out:
-            out.write(len(text).to_bytes(8, "little") + text)
-            for left in range(at, 0, -len(bits)):
-                out.write(bits[: min(left, len(bits))])
-        total += at
-    (folder / "model.safetensors.index.json").write_text(
-        json.dumps({"metadata": {"total_size": total}, "weight_map": weight_map})
-    )
-    (folder / "config.json").write_text(json.dumps(config(layers), indent=2))
-    return total
-
-
-def config(layers: int) -> dict[str, object]:
-    """config.json of that model."""
-    return {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
-        "hidden_size": HIDDEN,
-        "intermediate_size": INNER,
-        "num_hidden_layers": layers,
-        "num_attention_heads": HEADS,
-        "num_key_value_heads": KV_HEADS,
-        "vocab_size": VOCABULARY,
-        "max_position_embeddings": 4096,
-        "rms_norm_eps": 1e-5,
-        "rope_theta": 500000.0,
-        "hidden_act": "silu",
-        "tie_word_embeddings": False,
-        "dtype": "bfloat16",
-    }
+def size_of(shape: tuple[int, ...]) -> int:
+    """Bytes of a bf16 tensor."""
+    return 2 * math.prod(shape)
 
 
 class Conversion:
     """One conversion, measured beside a copy of the same bytes; both begin with nothing left to be written."""
 
-    def __init__(self, name: str, action: str, source: Path, out: Path, fields: Mapping[str, object]) -> None:
-        self.name, self.action, self.source, self.out = name, action, source, out
+    def __init__(
+        self, claims: tuple[Claim, Claim], action: str, source: Path, out: Path, fields: Mapping[str, object]
+    ) -> None:
+        self.speed, self.memory = claims
+        self.action, self.source, self.out = action, source, out
         self.fields = {**fields, "out": str(out)}
         self.copied = out.with_name("copied")
         self.costs: list[dict[str, float]] = []
@@ -138,28 +205,29 @@ class Conversion:
 
         return measure
 
-    def run(self, total: int, rounds: int) -> list[object]:
+    @property
+    def name(self) -> str:
+        """What `--only` calls it."""
+        return self.speed.name.removeprefix("convert-")
+
+    def run(self, total: int, rounds: int) -> list[Record]:
         """Both claims of the conversion."""
         versions = {"hfbench": hfbench.__version__, "numpy": np.__version__}
-        speed = Claim(
-            name=f"convert-{self.name}",
-            sentence=f"{self.action} ({self.name}) takes at most {SLOWEST} times `cp -r` of the same bytes",
-            bound=SLOWEST,
-        )
         notes: dict[str, str | int | float] = {"bytes": total, "cache": "warm, as far as memory holds it"}
         subject, peer = self.cleared(self.out, self.convert), self.cleared(self.copied, self.copy)
-        found = [run(speed, subject=subject, peer=peer, rounds=rounds, versions=versions, notes=notes)]
+        found = [run(self.speed, subject=subject, peer=peer, rounds=rounds, versions=versions, notes=notes)]
         cpu = sorted(cost["cpu"] for cost in self.costs)[len(self.costs) // 2]
         peaks = iter([cost["peak"] for cost in self.costs])
-        memory = Claim(
-            name=f"convert-{self.name}-memory",
-            sentence=f"{self.action} ({self.name}) holds at most 300 MiB, whatever the model's size",
-            bound=MOST_MEMORY,
-            unit="B",
-        )
         notes["cpu_s_per_gib"] = round(cpu / (total / 2**30), 3)
         found.append(
-            run(memory, subject=lambda: next(peaks), rounds=len(self.costs), warmup=0, versions=versions, notes=notes)
+            run(
+                self.memory,
+                subject=lambda: next(peaks),
+                rounds=len(self.costs),
+                warmup=0,
+                versions=versions,
+                notes=notes,
+            )
         )
         shutil.rmtree(self.copied, ignore_errors=True)
         return found
@@ -180,17 +248,21 @@ def main() -> None:
         if size < told.gigabytes:
             print(f"only {size:.1f} GB of model: {free / 1e9:.0f} GB are free")
         source = place / "model"
-        total = make(source, size)
+        total = Llama().of_size(size).make(source)
         megatron, dist = place / "megatron", place / "dist"
+        to_torch = {"model": str(source), "tp": 2, "pp": 2}
+        to_dist = {"model": str(source), "format": "torch_dist"}
         ways = [
-            Conversion("reshard", "convert.safetensors", source, place / "resharded", {"source": str(source)}),
-            Conversion("torch", "convert.megatron", source, megatron, {"model": str(source), "tp": 2, "pp": 2}),
-            Conversion("back", "convert.hf", megatron, place / "back", {"checkpoint": str(megatron)}),
-            Conversion("dist", "convert.megatron", source, dist, {"model": str(source), "format": "torch_dist"}),
+            Conversion(
+                (RESHARD, RESHARD_MEMORY), "convert.safetensors", source, place / "reshard", {"source": str(source)}
+            ),
+            Conversion((TORCH, TORCH_MEMORY), "convert.megatron", source, megatron, to_torch),
+            Conversion((BACK, BACK_MEMORY), "convert.hf", megatron, place / "back", {"checkpoint": str(megatron)}),
+            Conversion((DIST, DIST_MEMORY), "convert.megatron", source, dist, to_dist),
         ]
         chosen = [way for way in ways if not told.only or way.name in told.only.split(",")]
         records = [record for way in chosen for record in way.run(total, told.rounds)]
-    finish(*records)  # type: ignore[arg-type]
+    finish(*records)
 
 
 if __name__ == "__main__":

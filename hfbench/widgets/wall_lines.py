@@ -163,7 +163,7 @@ def _wall(name: str, scene: Scene, glyphs: Glyphs, *, ready: bool) -> list[Fact]
         too = f", with megatron-core of {scene.environment}" if scene.environment and name == "forward" else ""
         return [Fact(name, f"not asked yet: V proves it{too}" if ready else f"nothing to prove yet{too}", "muted")]
     if told := proof.walls.get(name):
-        words = " ".join(filter(None, (told.verdict, told.words)))
+        words = ": ".join(filter(None, (told.verdict, told.words)))
         return [Fact(name, words, STATES.get(told.verdict, "")), *(Fact("", each) for each in told.details)]
     if proof.live:
         return [_live_wall(name, proof, scene, glyphs)]

@@ -87,7 +87,7 @@ def test_walls_fill_while_the_proof_goes_on() -> None:
     walls = {"weights": WallTold(verdict="proven", words="54 tensors")}
     live = replace(PROOF, phases=(phase("forward reference", 1, 2, "prompts"),), walls=walls)
     facts = told(replace(PLANNED, taken=True, proof=live))
-    assert (facts["weights"].value, facts["weights"].state) == ("proven 54 tensors", "ok")
+    assert (facts["weights"].value, facts["weights"].state) == ("proven: 54 tensors", "ok")
     assert facts["forward"].value.startswith("reference ")
     assert facts["task"].value == "waits"
     assert "proof" not in facts
@@ -121,7 +121,7 @@ def test_the_verdict_is_a_word_and_a_sign_and_the_report_has_its_path(verdict: s
     assert facts["weights"].state == state
     assert facts["report"].value == "/jobs/verify.md"
     lines = ["".join(text for text, _ in line) for line in facts_lines(scene_facts(scene, ASCII), 60, ASCII)]
-    assert any(line.startswith("weights") and f" {sign} {verdict} 54 tensors" in line for line in lines)
+    assert any(line.startswith("weights") and f" {sign} {verdict}: 54 tensors" in line for line in lines)
     assert any(line.strip() == "linear_qkv differs" for line in lines)
 
 
