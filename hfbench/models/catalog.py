@@ -10,7 +10,8 @@ from typing import Literal
 
 from hfbench.errors import HfbenchError
 from hfbench.models.checkpoint import open_checkpoint
-from hfbench.models.config import read_config
+from hfbench.models.config import CONFIG, read_config
+from hfbench.models.files import MEGATRON_TRACKER
 from hfbench.models.problem import Problem, Severity, worst
 from hfbench.models.reference import DEFAULT_REVISION, cache_folder, cached_revisions, commit_of
 from hfbench.models.summary import share_by_dtype
@@ -22,7 +23,10 @@ MOST_ENTRIES = 5_000
 """Models listed below one root."""
 
 _STATES: dict[Severity | None, State] = {"error": "x", "warning": "!"}
-_MARKS = frozenset({"config.json", "params.json", "adapter_config.json"})
+_MARKS = frozenset({CONFIG, "params.json", "adapter_config.json", MEGATRON_TRACKER})
+MEGATRON = "Megatron"
+"""In the place of a type: which model a Megatron checkpoint holds is told by its pickled arguments."""
+
 _WEIGHTS = (".safetensors", ".gguf")
 
 
@@ -64,6 +68,8 @@ def describe(entry: ModelEntry) -> ModelEntry:
     """The entry with type, parameters and state, from the configuration and all headers of its folder."""
     if entry.state == "x":
         return entry
+    if is_megatron(entry.folder):
+        return replace(entry, type=MEGATRON, bytes=_size_below(entry.folder), state="ok")
     try:
         config, checkpoint = read_config(entry.folder), open_checkpoint(entry.folder)
     except HfbenchError as error:
@@ -82,6 +88,17 @@ def describe(entry: ModelEntry) -> ModelEntry:
 def is_model(folder: Path) -> bool:
     """True when a name at the top of the folder is that of a configuration or of weights."""
     return any(name in _MARKS or name.endswith(_WEIGHTS) for name in _names(folder))
+
+
+def is_megatron(folder: Path) -> bool:
+    """True for the top of a Megatron checkpoint that is no Hugging Face folder as well."""
+    names = _names(folder)
+    return MEGATRON_TRACKER in names and CONFIG not in names
+
+
+def _size_below(folder: Path) -> int:
+    """Bytes of a checkpoint whose files lie in folders: of an iteration, of a rank."""
+    return _size(folder) + sum(_size(Path(at)) for child in _folders(folder) for at, *_ in os.walk(child))
 
 
 def _below(root: Path) -> Iterator[ModelEntry]:

@@ -43,6 +43,9 @@ TOKENIZER_NAMES = frozenset(
         "sentencepiece.bpe.model",
     }
 )
+MEGATRON_TRACKER = "latest_checkpointed_iteration.txt"
+"""At the top of a Megatron checkpoint: which iteration is the last."""
+
 NOT_WEIGHTS = frozenset({"training_args.bin", "optimizer.bin", "optimizer.pt", "scheduler.pt", "scaler.pt"})
 """Files of a training run that carry the suffix of weights."""
 

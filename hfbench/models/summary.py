@@ -11,7 +11,7 @@ from hfbench.models.checkpoint import Checkpoint, open_checkpoint
 from hfbench.models.columns import TensorColumns
 from hfbench.models.config import ModelConfig, read_config
 from hfbench.models.facts import BigTensor, DtypeShare, ModelSummary, TokenizerFacts
-from hfbench.models.files import ModelFile, describe_file, list_files
+from hfbench.models.files import MEGATRON_TRACKER, ModelFile, describe_file, list_files
 from hfbench.models.problem import Problem, listed
 from hfbench.models.reference import Location, NotFound, resolve
 from hfbench.models.tokenizer import read_tokenizer
@@ -37,6 +37,9 @@ def summary_of(location: Location, files: list[ModelFile], checkpoint: Checkpoin
     """The summary of a checkpoint that is open already."""
     alone = bool(location.only) and len(files) == 1
     config = ModelConfig(source=None, raw={}, problems=()) if alone else read_config(location.folder)
+    if config.source is None and any(each.name == MEGATRON_TRACKER for each in files):
+        remedy = f"hfbench convert hf {location.folder} --out DIR makes a Hugging Face folder of it"
+        raise NotFound("this is a Megatron checkpoint", where=location.folder, remedy=remedy)
     if checkpoint.format == "none" and config.source is None:
         found = f"no config.json and no weights; it holds {listed(each.name for each in files) or 'nothing'}"
         raise NotFound(found, where=location.folder, remedy="give the folder of a model")

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from hfbench.models.catalog import describe, is_model, list_cache, list_local
+from hfbench.models.reference import NotFound
+from hfbench.models.summary import summarise
 
 
 def test_models_are_found_at_in_and_below_a_root(single: Path, sharded: Path, tmp_path: Path) -> None:
@@ -28,6 +30,21 @@ def test_listing_opens_nothing_and_describing_tells_all(single: Path) -> None:
     assert entry.bytes == sum(each.stat().st_size for each in single.iterdir())
     told = describe(entry)
     assert (told.type, told.parameters, told.state, told.problem) == ("llama", 328, "ok", "")
+
+
+def test_a_megatron_checkpoint_is_one_entry_and_no_broken_model(single: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "root" / "mg"
+    shutil.copytree(single, folder / "hf")
+    rank = folder / "release" / "mp_rank_00"
+    rank.mkdir(parents=True)
+    (rank / "model_optim_rng.pt").write_bytes(bytes(1000))
+    (folder / "latest_checkpointed_iteration.txt").write_text("release")
+    [entry] = list_local([tmp_path / "root"])
+    told = describe(entry)
+    assert (told.name, told.type, told.state, told.problem) == ("mg", "Megatron", "ok", "")
+    assert told.bytes > 1000
+    with pytest.raises(NotFound, match=r"this is a Megatron checkpoint.*hfbench convert hf"):
+        summarise(folder)
 
 
 def test_states_follow_the_severest_problem(single: Path, sharded: Path) -> None:

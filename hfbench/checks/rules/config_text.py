@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hfbench.checks.base import Found, passed_on, rule
 from hfbench.checks.subject import Subject
+from hfbench.models.files import MEGATRON_TRACKER
 from hfbench.models.problem import listed
 
 
@@ -25,6 +26,9 @@ def no_config(subject: Subject) -> Iterator[Found]:
             parts = sorted({each.name.partition("/")[0] for each in subject.files if each.name.count("/") == 1})
             message = f"missing; this is a pipeline of diffusers, whose models lie in {listed(parts)}"
             yield replace(found, message=message, remedy="give the folder of one of its models")
+        elif subject.has(MEGATRON_TRACKER):
+            remedy = f"hfbench convert hf {subject.folder} --out DIR makes a Hugging Face folder of it"
+            yield replace(found, message="missing; this is a Megatron checkpoint", remedy=remedy)
         else:
             yield found
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hfbench.checks.base import Found, as_found, passed_on, rule
 from hfbench.checks.subject import Subject
-from hfbench.models.files import ModelFile, open_regular
+from hfbench.models.files import MEGATRON_TRACKER, ModelFile, open_regular
 from hfbench.models.problem import ModelError, counted, listed, quoted
 from hfbench.models.safetensors import read_header
 from hfbench.models.weights import SINGLE
@@ -34,7 +34,9 @@ def no_weights(subject: Subject) -> Iterator[Found]:
     """
     cached = sorted({top for each in subject.files if (top := each.name.partition("/")[0]).startswith("models--")})
     for found in passed_on(subject, "weights_missing"):
-        if cached:
+        if subject.has(MEGATRON_TRACKER):
+            found = replace(found, remedy="the weights of a Megatron checkpoint lie in its folders")
+        elif cached:
             repo = cached[0].removeprefix("models--").replace("--", "/", 1)
             found = replace(found, remedy=f"this is a cache of repositories: give one of them, such as {repo}")
         yield found

@@ -14,10 +14,9 @@ from hfbench.convert.formats.torch_dist import METADATA, open_torch_dist
 from hfbench.convert.formats.torch_file import TorchFile, open_torch_file, refuse_unread
 from hfbench.convert.stored import Stored
 from hfbench.errors import HfbenchError, UsageError
-from hfbench.models.files import read_text
+from hfbench.models.files import MEGATRON_TRACKER, read_text
 from hfbench.models.problem import counted, listed, quoted
 
-TRACKER = "latest_checkpointed_iteration.txt"
 RANK_FILES = ("model_optim_rng.pt", "model_rng.pt")
 COMMON = "common.pt"
 
@@ -74,7 +73,7 @@ def find_megatron(folder: Path) -> Path | None:
     """
     if _is_iteration(folder):
         return folder
-    tracker = folder / TRACKER
+    tracker = folder / MEGATRON_TRACKER
     if tracker.exists():
         text = read_text(tracker, 1000, folder).strip()
         if text != "release" and not text.isdecimal():
@@ -89,7 +88,9 @@ def find_megatron(folder: Path) -> Path | None:
     there = [each for each in there if _is_iteration(each)]
     if len(there) > 1:
         found_names = listed(each.name for each in there)
-        raise UsageError(f"holds {found_names} and no {TRACKER}", where=folder, remedy="name one of these folders")
+        raise UsageError(
+            f"holds {found_names} and no {MEGATRON_TRACKER}", where=folder, remedy="name one of these folders"
+        )
     return there[0] if there else None
 
 

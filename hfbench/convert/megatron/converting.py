@@ -31,10 +31,10 @@ from hfbench.errors import HfbenchError, UsageError
 from hfbench.jobs.run import Run
 from hfbench.models.config import CONFIG
 from hfbench.models.dtypes import BITS
+from hfbench.models.files import MEGATRON_TRACKER
 from hfbench.models.json_text import read_object
 from hfbench.models.problem import quoted
 
-TRACKER = "latest_checkpointed_iteration.txt"
 FLAGS = "launch_flags.txt"
 CARRIED = "hf"
 """The folder beside the weights that keeps configuration, tokenizer and chat template for the way back."""
@@ -102,7 +102,7 @@ def to_megatron(
         everything = [target.spec for target in plan.targets]
         layouts = lay_out_torch_dist(ITERATION, everything, content, stacked=plan.stacked)
     extra: dict[str, Path | bytes] = {f"{CARRIED}/{name}": content for name, content in source.beside.items()}
-    extra[TRACKER] = ITERATION.encode()
+    extra[MEGATRON_TRACKER] = ITERATION.encode()
     extra[FLAGS] = _flag_lines(plan).encode()
     return Conversion(
         folder=source.folder,

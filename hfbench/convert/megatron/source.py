@@ -15,7 +15,7 @@ from hfbench.convert.stored import TensorSet
 from hfbench.convert.stream.manifest import FINISHED
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.models.config import CONFIG
-from hfbench.models.files import list_files
+from hfbench.models.files import MEGATRON_TRACKER, list_files
 from hfbench.models.json_text import read_object
 from hfbench.models.problem import counted, listed
 from hfbench.models.reference import resolve
@@ -56,6 +56,9 @@ def open_source(model: str, *, cache_dir: Path | None = None) -> ModelSource:
     location = resolve(model, cache_dir=cache_dir)
     folder = location.folder
     there = {each.name for each in list_files(folder, deep=False)}
+    if MEGATRON_TRACKER in there and CONFIG not in there:
+        remedy = "hfbench convert hf makes a Hugging Face folder of it, and that can be laid out anew"
+        raise UsageError("is a Megatron checkpoint already", where=folder, remedy=remedy)
     if ADAPTER in there and CONFIG not in there:
         remedy = "merge it into its model first, with merge_and_unload of peft"
         raise UsageError("is an adapter, which is no model by itself", where=folder, remedy=remedy)
