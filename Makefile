@@ -34,8 +34,9 @@ run: $(VENV)/.run
 		exec $(BIN)/hfbench --script examples/first-look.hfb.yaml; \
 	fi
 
+# One process more than there are processors: tests wait for terminals, disks and processes a third of their time.
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+	@$(BIN)/python -m pytest --numprocesses $$(($$(nproc) + 1)) --dist loadgroup --no-loadscope-reorder
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff format --check .

@@ -29,7 +29,9 @@ TOYS = Path(__file__).parent / "toys"
 UNPRIVILEGED = Path(__file__).parent / "unprivileged.py"
 REFUSED = 77
 """What it exits with when it cannot make a lesser process."""
+PICTURES = "pictures"
 LONGEST = (
+    PICTURES,
     "tests/bench/test_gpu.py",
     "tests/gpu/kernels/test_library.py",
     "tests/gpu/kernels/test_static.py",
@@ -39,8 +41,11 @@ LONGEST = (
     "tests/gpu/kernels/test_dropin.py",
     "tests/gpu/test_generate.py",
     "tests/terminal/test_session.py",
+    "tests/convert/test_megatron_core.py",
+    "tests/convert/walls/test_core.py",
+    "tests/convert/walls/test_forward.py",
 )
-"""Few tests, many seconds: begun last, one of them would leave the other processes with nothing to do."""
+"""Groups of many seconds: begun last, one of them would leave the other processes with nothing to do."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,14 +63,14 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One process a file, the longest first; all pictures in one, since they are taken in the same place in turns."""
-    places = {file: place for place, file in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
+    places = {group: place for place, group in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(_group(item), len(places)))
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_group(item)))
 
 
 def _group(item: pytest.Item) -> str:
-    return "pictures" if item.path.name.startswith("test_pictures") else item.nodeid.partition("::")[0]
+    return PICTURES if item.path.name.startswith("test_pictures") else item.nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(tryfirst=True)

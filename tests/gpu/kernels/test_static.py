@@ -63,7 +63,7 @@ def test_what_spills_is_what_was_published() -> None:
     assert [row.spills for row in (*matmul, *softmax)] == [11424, 288, 748, 332]
     assert {row.verdict for row in (*matmul, *softmax)} == {"spills"}
     assert all(row.reason.startswith(f"spills {row.spills} bytes") for row in (*matmul, *softmax))
-    assert "assembles it)" in softmax[0].reason, "Triton 3.9 assembles for Hopper with an option of its own"
+    assert softmax[0].reason.endswith("as Triton assembles it")  # for Hopper it has an option of its own
 
 
 def test_what_does_not_fit_and_spills_is_told_both() -> None:
