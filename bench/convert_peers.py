@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,7 @@ from workbench import COMMAND, surroundings
 import hfbench
 
 MBRIDGE = "mbridge==0.15.1"
-BEFORE = ("torch", "megatron-core", "transformers", "einops")
+BEFORE = ("torch", "megatron-core", "transformers", "einops==0.8.2")
 """Installed before it: megatron-core, which it needs and does not name, einops likewise, and torch before both."""
 PEERS = Path(__file__).resolve().parent / "peers"
 MODEL = Llama(hidden=2048, inner=8896, heads=16, vocabulary=32768, layers=8, shard_bytes=480 << 20)
@@ -88,7 +88,8 @@ class Command:
 
 def peaks_of(mark: str) -> dict[int, int]:
     """Peak memory in bytes of each process with this mark in its environment: its resident set, mapped files too."""
-    wanted, found = f"{MARK}={mark}".encode(), {}
+    wanted = f"{MARK}={mark}".encode()
+    found: dict[int, int] = {}
     for each in Path("/proc").iterdir():
         if each.name.isdecimal():
             try:
@@ -112,7 +113,8 @@ def beside_mbridge(python: Path, model: Path, variables: dict[str, str], rounds:
     convert = [*COMMAND, "convert", "megatron", str(model), "--out", str(ours), "--names", "local", "--no-lease"]
     subject = Command([*convert, "--wait"], ours, variables)
     peer = Command([str(python), str(PEERS / "mbridge_convert.py"), str(model), str(peers)], peers, variables)
-    subject(), peer()
+    for each in (subject, peer):
+        each()  # warms both, and is not kept
     files = [str(next(folder.glob("*/mp_rank_00/model_optim_rng.pt"))) for folder in (ours, peers)]
     words = [str(python), str(PEERS / "same_tensors.py"), *files]
     same = subprocess.run(words, capture_output=True, text=True)
@@ -121,15 +123,12 @@ def beside_mbridge(python: Path, model: Path, variables: dict[str, str], rounds:
     print(f"both write the same {int(same.stdout)} tensors, bit by bit")
     versions = {"hfbench": hfbench.__version__, "numpy": np.__version__, "peer": MBRIDGE}
     notes: dict[str, str | int | float] = {"bytes": Path(files[0]).stat().st_size, "cache": "warm"}
-    # The first run of each, above, has warmed both.
-    subject.walls.clear(), subject.peaks.clear(), peer.walls.clear(), peer.peaks.clear()
     yield run(WALL, subject, peer, rounds=rounds, warmup=0, versions=versions, notes=notes)
     for name, each in (("convert megatron", subject), ("mbridge", peer)):
-        took, held = statistics.median(each.walls), statistics.median(each.peaks) / 2**20
+        took, held = statistics.median(each.walls[1:]), statistics.median(each.peaks[1:]) / 2**20
         print(f"  {name} takes {took:.2f} s on the wall and {held:.0f} MiB")
-    yield run(
-        MEMORY, told(subject.peaks), told(peer.peaks), rounds=rounds, warmup=0, versions=versions, notes=notes
-    )
+    ones, others = told(subject.peaks[1:]), told(peer.peaks[1:])
+    yield run(MEMORY, ones, others, rounds=rounds, warmup=0, versions=versions, notes=notes)
 
 
 def wall_of_weights(model: Path, variables: dict[str, str], total: int, rounds: int) -> Record:
@@ -158,18 +157,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="where to work, on the disk to measure")
     parser.add_argument("--environment", type=Path, help=f"Python that has {MBRIDGE} already")
-    told = parser.parse_args()
-    python = told.environment or python_with(MBRIDGE, BEFORE)
-    with tempfile.TemporaryDirectory(prefix="bench-convert-", dir=told.folder) as name:
+    asked = parser.parse_args()
+    python = asked.environment or python_with(MBRIDGE, BEFORE)
+    with tempfile.TemporaryDirectory(prefix="bench-convert-", dir=asked.folder) as name:
         scratch = Path(name)
         variables = surroundings(scratch)
         total = MODEL.make(scratch / "model")
-        records = []
+        records: list[Record] = []
         if isinstance(python, Path):
-            records += beside_mbridge(python, scratch / "model", variables, told.rounds)
+            records += beside_mbridge(python, scratch / "model", variables, asked.rounds)
         else:
             print(f"left out: {WALL.sentence}; {python}")
-        records.append(wall_of_weights(scratch / "model", variables, total, told.rounds))
+        records.append(wall_of_weights(scratch / "model", variables, total, asked.rounds))
     finish(*records)
 
 

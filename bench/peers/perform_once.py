@@ -7,7 +7,9 @@ import sys
 from hfbench.actions.registry import find
 from hfbench.jobs.run import Run
 
-find(sys.argv[1]).build(json.loads(sys.argv[2])).perform(Run())
+result = find(sys.argv[1]).build(json.loads(sys.argv[2])).perform(Run())
+if getattr(result, "failed", False):
+    sys.exit(f"{sys.argv[1]} failed: {result.headline}")
 usage = resource.getrusage(resource.RUSAGE_SELF)
 with open("/proc/self/status") as lines:  # ru_maxrss begins with the memory of the process that started this one
     peak = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
