@@ -58,5 +58,6 @@ def install(home: Path, steps: Sequence[Sequence[str]]) -> str:
         words = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", *step]
         done = subprocess.run(words, capture_output=True, text=True)
         if done.returncode:
-            return (done.stderr.strip().splitlines() or ["no reason given"])[-1][:200]
+            lines = done.stderr.strip().splitlines() or ["no reason given"]
+            return next((line for line in lines if line.startswith("ERROR:")), lines[-1])[:200]
     return ""
