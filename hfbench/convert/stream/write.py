@@ -6,7 +6,6 @@ import hashlib
 import os
 import queue
 import threading
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from hfbench.convert.formats.layout import Piece, row_bytes
 from hfbench.convert.plan import Target
 from hfbench.convert.stored import TensorSet
 from hfbench.convert.stream.assemble import Assembly, Sources
+from hfbench.convert.stream.checksum import crc32
 
 BLOCK_BYTES = 1 << 20
 """Put together, hashed and written at a time: it stays in the cache of a core."""
@@ -138,7 +138,7 @@ class Writers:
         self, work: Work, assembly: Assembly, sources: Sources, block: memoryview, files: _Outputs, thread: int
     ) -> Landed | None:
         piece, size = work.piece, assembly.row_bytes
-        digest, crc32, at = hashlib.sha256(), 0, piece.begin
+        digest, check, at = hashlib.sha256(), 0, piece.begin
         file = self.folder / work.path
         descriptor = files.descriptor(file)
         step = max(1, len(block) // size) if size else piece.row_end - piece.row
@@ -148,15 +148,15 @@ class Writers:
             assembly.fill(room, row, end, sources)
             digest.update(room)
             if piece.crc32_at:
-                crc32 = zlib.crc32(room, crc32)
+                check = crc32(room, check)
             write_all(descriptor, room, at, file)
             at += len(room)
             self.moved[thread] += len(room)
             if self.stop.is_set():
                 return None
         for place in piece.crc32_at:
-            write_all(descriptor, memoryview(crc32.to_bytes(4, "little")), place, file)
-        return Landed(work.number, digest.hexdigest(), crc32)
+            write_all(descriptor, memoryview(check.to_bytes(4, "little")), place, file)
+        return Landed(work.number, digest.hexdigest(), check)
 
 
 def write_all(descriptor: int, data: memoryview, at: int, file: Path) -> None:
