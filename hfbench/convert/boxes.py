@@ -78,16 +78,21 @@ class Copy:
 
     def cut(self, box: Box) -> Copy | None:
         """The part that falls into a box of the target, in the target's own rows and columns; None when none does."""
-        here, there = self.source_box, self.target_box
-        row, row_end = max(there.row, box.row), min(there.row_end, box.row_end)
-        column, column_end = max(there.column, box.column), min(there.column_end, box.column_end)
-        if row >= row_end or column >= column_end:
-            return None
-        down, across = (row - there.row, row_end - there.row), (column - there.column, column_end - there.column)
-        if self.transposed:
-            down, across = across, down
-        cut = Box(here.row + down[0], here.row + down[1], here.column + across[0], here.column + across[1])
-        return replace(self, source_box=cut, target_box=Box(row, row_end, column, column_end))
+        parts = cut_pair(self.source_box, self.target_box, box, transposed=self.transposed)
+        return replace(self, source_box=parts[0], target_box=parts[1]) if parts else None
+
+
+def cut_pair(source: Box, target: Box, box: Box, *, transposed: bool) -> tuple[Box, Box] | None:
+    """The part of two boxes with the same elements where `box` cuts the target's; None when it does not."""
+    row, row_end = max(target.row, box.row), min(target.row_end, box.row_end)
+    column, column_end = max(target.column, box.column), min(target.column_end, box.column_end)
+    if row >= row_end or column >= column_end:
+        return None
+    down, across = (row - target.row, row_end - target.row), (column - target.column, column_end - target.column)
+    if transposed:
+        down, across = across, down
+    cut = Box(source.row + down[0], source.row + down[1], source.column + across[0], source.column + across[1])
+    return cut, Box(row, row_end, column, column_end)
 
 
 def uncovered(spec: TensorSpec, copies: Iterable[Copy]) -> int:

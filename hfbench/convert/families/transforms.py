@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
-from hfbench.convert.boxes import Box, Shape
+from hfbench.convert.boxes import Box, Shape, cut_pair
 from hfbench.convert.megatron.sizes import Sizes
 
 Split = Literal["whole", "rows", "columns", "halves"]
@@ -180,15 +180,10 @@ def pieces_of(pieces: tuple[Piece, ...], chunks: tuple[Chunk, ...]) -> tuple[Pie
 
 
 def _cut(piece: Piece, chunk: Chunk) -> Piece | None:
-    here, there, box = piece.source_box, piece.box, chunk.box
-    row, row_end = max(there.row, box.row), min(there.row_end, box.row_end)
-    column, column_end = max(there.column, box.column), min(there.column_end, box.column_end)
-    if row >= row_end or column >= column_end:
+    parts = cut_pair(piece.source_box, piece.box, chunk.box, transposed=piece.transposed)
+    if parts is None:
         return None
-    down, across = (row - there.row, row_end - there.row), (column - there.column, column_end - there.column)
-    if piece.transposed:
-        down, across = across, down
-    source = Box(here.row + down[0], here.row + down[1], here.column + across[0], here.column + across[1])
-    moved_down, moved_right = chunk.row - box.row, -box.column
-    own = Box(row + moved_down, row_end + moved_down, column + moved_right, column_end + moved_right)
+    source, whole = parts
+    down, right = chunk.row - chunk.box.row, -chunk.box.column
+    own = Box(whole.row + down, whole.row_end + down, whole.column + right, whole.column_end + right)
     return Piece(piece.source, source, own, piece.transposed)

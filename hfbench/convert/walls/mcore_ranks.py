@@ -17,6 +17,7 @@ import sys
 import traceback
 import warnings
 from argparse import Namespace
+from functools import partial
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -132,17 +133,53 @@ def build(args: Namespace, tp: int, pp: int) -> Any:
     """GPTModel by the checkpoint's arguments, of the local spec, in float32."""
     import inspect
 
-    import torch
     from megatron.core import parallel_state
     from megatron.core.models.gpt import GPTModel
     from megatron.core.models.gpt.gpt_layer_specs import get_gpt_decoder_block_spec, get_gpt_layer_local_spec
     from megatron.core.transformer.transformer_config import TransformerConfig
 
-    def told(name: str, default: Any = None) -> Any:
-        value = getattr(args, name, None)
-        return default if value is None else value
+    told = partial(_told, args)
+    known = inspect.signature(TransformerConfig).parameters
+    settings = {**_settings(args, tp, pp), **_expert_settings(args)}
+    config = TransformerConfig(**{name: value for name, value in settings.items() if name in known})
+    if told("num_experts") and told("moe_layer_freq", 1) != 1:
+        spec = get_gpt_decoder_block_spec(config, use_transformer_engine=False, normalization=config.normalization)
+    else:
+        spec = get_gpt_layer_local_spec(
+            num_experts=told("num_experts"),
+            moe_grouped_gemm=False,
+            qk_layernorm=config.qk_layernorm,
+            normalization=config.normalization,
+        )
+    model = GPTModel(
+        config,
+        spec,
+        vocab_size=args.padded_vocab_size,
+        max_sequence_length=told("max_position_embeddings", 2048),
+        pre_process=parallel_state.is_pipeline_first_stage(),
+        post_process=parallel_state.is_pipeline_last_stage(),
+        parallel_output=True,
+        share_embeddings_and_output_weights=not told("untie_embeddings_and_output_weights", False),
+        position_embedding_type=told("position_embedding_type", "learned_absolute"),
+        rotary_percent=told("rotary_percent", 1.0),
+        rotary_base=told("rotary_base", 10000),
+        rope_scaling=told("use_rope_scaling", False),
+        rope_scaling_factor=told("rope_scaling_factor", 8.0),
+        seq_len_interpolation_factor=told("rotary_seq_len_interpolation_factor"),
+    )
+    return model.float().eval()
 
-    experts = told("num_experts")
+
+def _told(args: Namespace, name: str, default: Any = None) -> Any:
+    value = getattr(args, name, None)
+    return default if value is None else value
+
+
+def _settings(args: Namespace, tp: int, pp: int) -> dict[str, Any]:
+    """TransformerConfig's fields of any model."""
+    import torch
+
+    told = partial(_told, args)
     gated = told("swiglu", False) or told("gated_linear_unit", False)
     kind = told("activation_func") or ("gelu_tanh" if told("openai_gelu", False) else "silu" if gated else "gelu")
     activations = {
@@ -151,7 +188,7 @@ def build(args: Namespace, tp: int, pp: int) -> Any:
         "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
     }
     window = told("window_size")
-    settings: dict[str, Any] = {
+    settings = {
         "num_layers": args.num_layers,
         "hidden_size": args.hidden_size,
         "ffn_hidden_size": told("ffn_hidden_size"),
@@ -180,51 +217,30 @@ def build(args: Namespace, tp: int, pp: int) -> Any:
         "use_cpu_initialization": True,
         "perform_initialization": False,
     }
-    settings |= dict.fromkeys(("hidden_dropout", "attention_dropout"), 0.0) | dict.fromkeys(FUSIONS, False)
-    if experts:
-        settings |= {
-            "num_moe_experts": experts,
-            "moe_ffn_hidden_size": told("moe_ffn_hidden_size", told("ffn_hidden_size")),
-            "moe_grouped_gemm": False,
-            "moe_token_dispatcher_type": "allgather",
-            "moe_router_load_balancing_type": "none",
-            "moe_aux_loss_coeff": 0.0,
-            "moe_shared_expert_intermediate_size": told("moe_shared_expert_intermediate_size"),
-            "moe_shared_expert_gate": told("moe_shared_expert_gate", False),
-            "moe_layer_freq": told("moe_layer_freq", 1),
-        }
-        routing = ("topk", "pre_softmax", "score_function", "enable_expert_bias", "topk_scaling_factor")
-        for name in (*routing, "num_groups", "group_topk"):
-            if told(f"moe_router_{name}") is not None:
-                settings[f"moe_router_{name}"] = told(f"moe_router_{name}")
-    known = inspect.signature(TransformerConfig).parameters
-    config = TransformerConfig(**{name: value for name, value in settings.items() if name in known})
-    if experts and told("moe_layer_freq", 1) != 1:
-        spec = get_gpt_decoder_block_spec(config, use_transformer_engine=False, normalization=config.normalization)
-    else:
-        spec = get_gpt_layer_local_spec(
-            num_experts=experts,
-            moe_grouped_gemm=False,
-            qk_layernorm=config.qk_layernorm,
-            normalization=config.normalization,
-        )
-    model = GPTModel(
-        config,
-        spec,
-        vocab_size=args.padded_vocab_size,
-        max_sequence_length=told("max_position_embeddings", 2048),
-        pre_process=parallel_state.is_pipeline_first_stage(),
-        post_process=parallel_state.is_pipeline_last_stage(),
-        parallel_output=True,
-        share_embeddings_and_output_weights=not told("untie_embeddings_and_output_weights", False),
-        position_embedding_type=told("position_embedding_type", "learned_absolute"),
-        rotary_percent=told("rotary_percent", 1.0),
-        rotary_base=told("rotary_base", 10000),
-        rope_scaling=told("use_rope_scaling", False),
-        rope_scaling_factor=told("rope_scaling_factor", 8.0),
-        seq_len_interpolation_factor=told("rotary_seq_len_interpolation_factor"),
-    )
-    return model.float().eval()
+    return settings | dict.fromkeys(("hidden_dropout", "attention_dropout"), 0.0) | dict.fromkeys(FUSIONS, False)
+
+
+def _expert_settings(args: Namespace) -> dict[str, Any]:
+    """Those of a mixture of experts; none for other models."""
+    told = partial(_told, args)
+    if not (experts := told("num_experts")):
+        return {}
+    settings = {
+        "num_moe_experts": experts,
+        "moe_ffn_hidden_size": told("moe_ffn_hidden_size", told("ffn_hidden_size")),
+        "moe_grouped_gemm": False,
+        "moe_token_dispatcher_type": "allgather",
+        "moe_router_load_balancing_type": "none",
+        "moe_aux_loss_coeff": 0.0,
+        "moe_shared_expert_intermediate_size": told("moe_shared_expert_intermediate_size"),
+        "moe_shared_expert_gate": told("moe_shared_expert_gate", False),
+        "moe_layer_freq": told("moe_layer_freq", 1),
+    }
+    routing = ("topk", "pre_softmax", "score_function", "enable_expert_bias", "topk_scaling_factor")
+    for name in (*routing, "num_groups", "group_topk"):
+        if told(f"moe_router_{name}") is not None:
+            settings[f"moe_router_{name}"] = told(f"moe_router_{name}")
+    return settings
 
 
 def load(model: Any, args: Namespace, request: dict[str, Any]) -> None:
