@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -155,11 +155,11 @@ class Workbench(TypeAhead):
 
         self.push_screen(JobScreen(JobDirectory(jobs_root() / job_id)))
 
-    def open_form(self, action: str, values: Mapping[str, object] | None = None) -> None:
+    def open_form(self, action: str, values: Mapping[str, object] | None = None, *, runs_in: str = "") -> None:
         """Show the form of an action, filled with these values."""
         from hfbench.screens.launch import LaunchScreen
 
-        self.push_screen(LaunchScreen(action, values))
+        self.push_screen(LaunchScreen(action, values, environments=tuple(self.config.environments), runs_in=runs_in))
 
     def open_diff(self, a: str, b: str) -> None:
         """Show what sets one model apart from another."""
@@ -179,27 +179,33 @@ class Workbench(TypeAhead):
         request: Action,
         *,
         lease: bool = True,
+        runs_in: str = "",
         started: Callable[[str], object] | None = None,
         failed: Callable[[HfbenchError], object] | None = None,
     ) -> None:
         """Start a job for a request, and open its page unless `started` takes its id; the recorder notes it."""
         from hfbench.actions.base import spec_of
+        from hfbench.environments.choose import place_for
         from hfbench.jobs.launch import JobRequest, launch
 
         spec = spec_of(request)
         try:
-            job = launch(jobs_root(), JobRequest(action=spec.name, params=spec.values(request), lease=lease))
+            place = asdict(place_for(spec, runs_in))
+            asked = JobRequest(action=spec.name, params=spec.values(request), lease=lease, **place)
+            job = launch(jobs_root(), asked)
         except HfbenchError as error:
             self.call_from_thread(failed or self.complain, error)
             return
-        self.call_from_thread(self._started, spec, request, job, started or self.open_job)
+        self.call_from_thread(self._started, spec, request, job, started or self.open_job, runs_in)
 
     def complain(self, error: HfbenchError | str) -> None:
         """Show a sentence that stays long enough to be read."""
         self.notify(str(error), severity="error", timeout=15, markup=False)
 
-    def _started(self, spec: Spec, request: Action, job: JobDirectory, then: Callable[[str], object]) -> None:
-        self.recorder.add(spec, request)
+    def _started(
+        self, spec: Spec, request: Action, job: JobDirectory, then: Callable[[str], object], runs_in: str
+    ) -> None:
+        self.recorder.add(spec, request, runs_in=runs_in)
         if self.watchers:
             self.watchers.look_now()
         then(job.id)

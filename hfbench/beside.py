@@ -10,16 +10,25 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-import hfbench
-
 NICENESS = 10
 """The one who looks at the screen comes first."""
 
 
+ALONE = str(Path(__file__).parent / "alone")
+"""A folder in which nothing but this package is found, whatever is installed beside it; `python ALONE MODULE` runs one
+of its modules."""
+OF_OUR_PYTHON = ("PYTHONPATH", "PYTHONHOME", "PYTHONEXECUTABLE", "VIRTUAL_ENV")
+"""Variables that would lead another Python to the packages of this one."""
+
+
 def python_path() -> str:
     """PYTHONPATH of a child: where this package lies, then what was on it."""
-    source = str(Path(hfbench.__file__).parents[1])
-    return os.pathsep.join(dict.fromkeys([source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
+    return os.pathsep.join(dict.fromkeys([ALONE, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
+
+
+def foreign_environment() -> dict[str, str]:
+    """Variables for another Python, which has packages of its own."""
+    return {name: value for name, value in os.environ.items() if name not in OF_OUR_PYTHON}
 
 
 def start_beside(module: str) -> subprocess.Popen[bytes]:

@@ -47,7 +47,7 @@ def _action(words: Sequence[str]) -> int | None:
 
     known = summaries()
     for length in (2, 1):
-        name = ".".join(words[:length])
+        name = ".".join(words[:length]).replace("-", "_")  # names of actions are words of scripts, too
         if len(words) >= length and name in known:
             from hfbench.actions.registry import find
             from hfbench.commands import perform
@@ -155,7 +155,7 @@ def _epilog() -> str:
 
 def _commands(known: Mapping[str, str]) -> list[tuple[str, str]]:
     """Actions as the command line spells them, with their summaries."""
-    return [(name.replace(".", " "), summary) for name, summary in known.items()]
+    return [(name.replace(".", " ").replace("_", "-"), summary) for name, summary in known.items()]
 
 
 def _two_columns(lines: list[tuple[str, str]]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import json
 import math
 import os
 import stat
@@ -18,6 +19,8 @@ from hfbench.text import clip, did_you_mean, printable
 
 LISTS_KEYS = "hfbench config keys"
 """The command that lists what a key map may name."""
+HERE = "here"
+"""The name of the Python that runs hfbench, where environments are named."""
 LARGEST = 1 << 20
 """Bytes of a configuration file at most."""
 LONGEST_VALUE = 60
@@ -40,6 +43,14 @@ class ModelsConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EnginesConfig:
+    """Where engines are looked for."""
+
+    roots: tuple[str, ...] = ()
+    """Folders with engines below them; `~` is the home folder. Empty is `engines` in the current folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class UiConfig:
     """How the workbench looks and feels."""
 
@@ -52,6 +63,37 @@ class UiConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EnvironmentConfig:
+    """Another Python in which actions can run: an interpreter, or a command whose last word is one."""
+
+    python: str = ""
+    """Path of the interpreter; `~` is the home folder."""
+    command: tuple[str, ...] = ()
+    """A prefix such as a container or srun, and the interpreter as its last word."""
+    timeout: float = 60.0
+    """Seconds it may take to tell its versions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LicencesConfig:
+    """Under which licences a model may be built from: SPDX ids, or as model cards write them; `*` for anything."""
+
+    allow: tuple[str, ...] = ()
+    """When it names any, a model must have one of them."""
+    deny: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignaturesConfig:
+    """Whose signatures are trusted where none are named."""
+
+    keys: tuple[str, ...] = ()
+    """Public keys in PEM; `~` is the home folder."""
+    certificates: tuple[str, ...] = ()
+    """Certificates in PEM, up to a root."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Config:
     """All settings, defaults filled in."""
 
@@ -59,8 +101,11 @@ class Config:
     ui: UiConfig = UiConfig()
     keys: dict[str, str] = field(default_factory=dict)
     """Binding id to key or comma-separated keys, as `hfbench config keys` lists them."""
-    environments: dict[str, str] = field(default_factory=dict)
-    """Pythons of other environments: `[environments.NAME]` with `python = "/path/to/python"` is `NAME.python`."""
+    environments: dict[str, EnvironmentConfig] = field(default_factory=dict)
+    """Other Pythons by name, in the order they are asked: `[environments.NAME]`."""
+    licences: LicencesConfig = LicencesConfig()
+    signatures: SignaturesConfig = SignaturesConfig()
+    engines: EnginesConfig = EnginesConfig()
 
 
 def read_config(path: Path | None = None) -> Config:
@@ -90,16 +135,41 @@ def examine(path: Path | None = None) -> tuple[Config, list[ConfigError]]:
         return Config(), [ConfigError("is not a configuration: a value is too long or too deep", where=path)]
     reading = _Reading(path)
     config: Config = reading.table(Config, data, "")
-    for root in config.models.roots:
-        if not root.strip() or "\0" in root:
-            reading.tell("models.roots names a folder without a name", remedy="remove the empty entry")
-    roots = tuple(root for root in config.models.roots if root.strip() and "\0" not in root)
-    config = replace(config, models=replace(config.models, roots=roots))
+    models, engines = (_named_roots(reading, each, getattr(config, each).roots) for each in ("models", "engines"))
+    config = replace(
+        config, models=replace(config.models, roots=models), engines=replace(config.engines, roots=engines)
+    )
     if not 0.25 <= config.ui.refresh < math.inf:
         found = f"ui.refresh is {config.ui.refresh}, not a number of at least 0.25"
         reading.tell(found, remedy="a GPU driver pays for each look")
         config = replace(config, ui=replace(config.ui, refresh=UiConfig.refresh))
-    return config, reading.problems
+    usable = {name: each for name, each in config.environments.items() if _is_usable(name, each, reading)}
+    return replace(config, environments=usable), reading.problems
+
+
+def _is_usable(name: str, environment: EnvironmentConfig, reading: _Reading) -> bool:
+    """Whether an environment says what to start; what is wrong with it is told."""
+    table, count = f"environments.{name}", len(reading.problems)
+    words = (environment.python, *environment.command)
+    if name == HERE or not name.strip() or "/" in name:
+        found = f"{name!r} cannot be the name of an environment"
+        reading.tell(found, f"{HERE!r} is the Python of hfbench, and a name with a / is a path: choose another")
+    if bool(environment.python) == bool(environment.command):
+        found = "both python and command" if environment.python else "neither python nor command"
+        reading.tell(f"{table} has {found}", 'give one: python = "/path/to/python" or command = ["srun", "python3"]')
+    elif not words[-1] or any("\0" in word for word in words):
+        reading.tell(f"{table} names no program that could be started", "give the path of a Python as the last word")
+    if not 0 < environment.timeout < math.inf:
+        reading.tell(f"{table}.timeout is {environment.timeout}, not a number of seconds above 0")
+    return len(reading.problems) == count
+
+
+def _named_roots(reading: _Reading, table: str, roots: tuple[str, ...]) -> tuple[str, ...]:
+    """Those folders that have a name; the others are told."""
+    named = tuple(root for root in roots if root.strip() and "\0" not in root)
+    for _ in range(len(roots) - len(named)):
+        reading.tell(f"{table}.roots names a folder without a name", remedy="remove the empty entry")
+    return named
 
 
 def _read(path: Path) -> str:
@@ -153,14 +223,24 @@ class _Reading:
         as_wanted = type(value) is wanted
         if not as_wanted:
             remedy = f"write [{name}]" if wanted is dict else ""
+            if wanted is list and isinstance(value, str):
+                remedy = f"write {name.rpartition('.')[2]} = {json.dumps(value.split(), ensure_ascii=False)}"
             self.tell(f"{name} is {_shown(value)}, not {EXPECTED[wanted]}", remedy)
             return None
         if wanted is dict:
-            return self.table(hint, value, f"{name}.") if isinstance(hint, type) else self._texts(value, name)
+            if isinstance(hint, type):
+                return self.table(hint, value, f"{name}.")
+            inner = get_args(hint)[1]
+            return self._texts(value, name) if inner is str else self._tables(inner, value, name)
         if wanted is list:
             items = [self._value(get_args(hint)[0], item, name) for item in value]
             return tuple(item for item in items if item is not None)
         return value
+
+    def _tables(self, kind: type, table: dict[str, Any], prefix: str) -> dict[str, Any]:
+        """A table of tables of one kind, by their names."""
+        read = {name: self._value(kind, value, f"{prefix}.{name}") for name, value in table.items()}
+        return {name: value for name, value in read.items() if value is not None}
 
     def _texts(self, table: dict[str, Any], prefix: str) -> dict[str, str]:
         """A table of texts. Tables inside it are names with dots that nobody quoted: `app.quit = "Q"`."""

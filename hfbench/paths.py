@@ -9,6 +9,13 @@ HOME = "HFBENCH_HOME"
 SHARED_LEASES = Path("/tmp/hfbench-leases")
 """Not below TMPDIR, which schedulers set for each job: all users of a machine meet here."""
 
+XDG = {
+    "config": ("XDG_CONFIG_HOME", "~/.config"),
+    "cache": ("XDG_CACHE_HOME", "~/.cache"),
+    "jobs": ("XDG_DATA_HOME", "~/.local/share"),
+}
+"""A relative path in one of the variables is to be ignored, says the specification."""
+
 
 def expand(text: str) -> Path:
     """The path with `~` for the home folder; a `~name` that is nobody's home stays as it is written."""
@@ -18,9 +25,9 @@ def expand(text: str) -> Path:
 def _root(kind: str) -> Path:
     if home := os.environ.get(HOME):
         return expand(home) / kind
-    import platformdirs  # 20 ms, and --help needs none of it
-
-    return Path(getattr(platformdirs, f"user_{'data' if kind == 'jobs' else kind}_path")("hfbench"))
+    variable, usual = XDG[kind]
+    told = os.environ.get(variable, "")
+    return (Path(told) if os.path.isabs(told) else expand(usual)) / "hfbench"
 
 
 def config_root() -> Path:

@@ -42,11 +42,12 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     job = JobDirectory(given.directory)
     try:
-        lock = given.lock_fd if given.lock_fd is not None else _lock(job)
+        lock = _lock(job) if given.lock_fd is None else _inherited(given.lock_fd, job)
     except HfbenchError as error:
         complain(error)
         return int(error.exit)
-    os.set_inheritable(lock, False)
+    if lock is not None:
+        os.set_inheritable(lock, False)
     try:
         with EventWriter(job) as emit:
             emit(Started(pid=os.getpid(), ticks=start_ticks(os.getpid()), host=socket.gethostname()))
@@ -69,6 +70,16 @@ def _lock(job: JobDirectory) -> int:
         os.close(lock)
         raise UsageError("this job is over", where=job.id, remedy="launch it again as a new job")
     return lock
+
+
+def _inherited(fd: int, job: JobDirectory) -> int | None:
+    """The descriptor of the lock; None behind a container or srun, whose own process holds it until this one ends."""
+    with suppress(OSError):
+        if os.path.samestat(os.fstat(fd), os.stat(job.lock)):
+            return fd
+    with suppress(OSError, TypeError):  # a container begins in a folder of its own
+        os.chdir(job.request["cwd"])
+    return None
 
 
 class Clock:
@@ -95,6 +106,8 @@ def perform(job: JobDirectory, emit: EventWriter, clock: Clock) -> int:
     """
     run = Run(emit, job.path)
     try:
+        if why := job.environment("why"):
+            run.log(why)
         spec, request = _understand(job)
         with _device(job, spec, request, emit) as device:
             emit(Running(device=device))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -112,6 +113,47 @@ def terminal() -> Iterator[None]:
     """Results as on a terminal of 80 columns; on a pipe, as in any other test, nothing of them is cut."""
     with lines_of(80):
         yield
+
+
+@pytest.fixture(scope="session")
+def worker_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with torch, transformers and their dependencies, without anything the front ends need."""
+    from worker_venv import make_worker_venv
+
+    return make_worker_venv(tmp_path_factory.mktemp("worker") / "venv")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mount a tmpfs with these options; for the tests that need a real full or read-only disk."""
+    if os.geteuid() != 0 or not shutil.which("mount"):
+        pytest.skip("only root can mount a small disk")
+    mounted: list[Path] = []
+
+    def mount(options: str) -> Path:
+        place = tmp_path / f"disk{len(mounted)}"
+        place.mkdir()
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"no disk can be mounted here: {done.stderr.strip()}")
+        mounted.append(place)
+        return place
+
+    yield mount
+    for place in mounted:
+        subprocess.run(["umount", "--lazy", place], check=True)
+
+
+@pytest.fixture(scope="session")
+def built_engine(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The engine of a builder for a tiny llama, which nobody may change: built once for all processes of a run, or once
+    for many runs in the folder HFBENCH_TEST_ENGINES names."""
+    from built_engines import built
+
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    root = Path(os.environ.get("HFBENCH_TEST_ENGINES") or shared / "built-engines")
+    return lambda builder: built(builder, root)
 
 
 @pytest.fixture

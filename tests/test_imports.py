@@ -18,6 +18,8 @@ LIGHT = [
     "hfbench.cli",
     "hfbench.worker",
     "hfbench.config",
+    "hfbench.doctor.run",
+    "hfbench.provenance.gate",
     "hfbench.actions.registry",
     "hfbench.actions.schema",
     "hfbench.commands.perform",

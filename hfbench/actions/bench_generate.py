@@ -37,8 +37,11 @@ class Generate:
     prompt_text: str = param("Prompt to use instead of a random one", default="")
     prompt_file: Path | None = param("UTF-8 file with the prompt", default=None, kind="path")
     new_tokens: int = param("Tokens to generate in each iteration", default=64, ge=2, unit="token")
-    mode: Literal["eager", "static-cache", "compile", "cudagraph"] = param(
-        "How decode steps are executed; all but eager are verified against it first", default="eager"
+    mode: str = param(
+        "How decode steps are executed, or an engine's folder; all but eager are verified against it first",
+        default="eager",
+        choices=("eager", "static-cache", "compile", "cudagraph"),
+        opening="engine:",
     )
     compile_mode: Literal["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"] = param(
         "Mode of torch.compile, for mode compile", default="default"
@@ -55,6 +58,7 @@ class Generate:
 
     def perform(self, run: Run) -> GenerateResult:
         """Load, warm up and measure."""
+        from hfbench.engines.running.as_modes import EngineModes
         from hfbench.gpu.generate import measure  # torch enters here, in the worker
 
-        return measure(self, run)
+        return measure(self, run, EngineModes())

@@ -14,8 +14,6 @@ from hfbench.paths import expand
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
 
-DTYPES = {"keep": None, "bf16": "BF16", "fp16": "F16", "fp32": "F32"}
-
 
 @dataclass(frozen=True, kw_only=True)
 class ConvertHfResult(ConversionResult):
@@ -55,7 +53,7 @@ class ConvertHf:
         """Plan, and write unless it is a dry run."""
         from hfbench.actions.convert_text import conversion_fields
         from hfbench.convert.megatron.converting import to_hf
-        from hfbench.convert.repack import allowed, shard_bytes
+        from hfbench.convert.options import CASTS, allowed, shard_bytes
         from hfbench.convert.stream.prescan import KINDS
 
         allow = allowed(self.allow, KINDS)
@@ -64,7 +62,7 @@ class ConvertHf:
             expand(str(self.checkpoint)),
             config=expand(str(self.config)) if self.config else None,
             vocab=self.vocab_size,
-            dtype=DTYPES[self.dtype],
+            dtype=CASTS[self.dtype],
             shard_bytes=shard_bytes(self.max_shard_size),
         )
         written = None

@@ -15,8 +15,6 @@ from hfbench.paths import expand
 if TYPE_CHECKING:
     from hfbench.jobs.run import Run
 
-DTYPES = {"keep": None, "bf16": "BF16", "fp16": "F16", "fp32": "F32"}
-
 
 @dataclass(frozen=True, kw_only=True)
 class ConvertMegatronResult(ConversionResult):
@@ -58,7 +56,7 @@ class ConvertMegatron:
     names: Literal["te", "local"] = param("Names of Transformer Engine's modules, or of local ones", default="te")
     dtype: Literal["keep", "bf16", "fp16", "fp32"] = param("What floating tensors become", default="keep")
     allow: tuple[str, ...] = param(
-        "What a cast may meet, of nan, inf, overflow, underflow; refused otherwise", default=()
+        "What a cast or scales of fp8 may hold, of nan, inf, overflow, underflow; refused otherwise", default=()
     )
     vocab_divisible_by: int = param("The vocabulary is padded to a multiple of it times TP", default=128, ge=1)
     dry_run: bool = param("Show the plan, and write nothing", default=False)
@@ -68,8 +66,9 @@ class ConvertMegatron:
         """Plan, and write unless it is a dry run."""
         from hfbench.actions.convert_text import conversion_fields
         from hfbench.convert.megatron.converting import to_megatron
+        from hfbench.convert.megatron.destination import Destination
         from hfbench.convert.megatron.parallel import Parallel
-        from hfbench.convert.repack import allowed
+        from hfbench.convert.options import CASTS, allowed
         from hfbench.convert.stream.prescan import KINDS
 
         allow = allowed(self.allow, KINDS)
@@ -81,15 +80,8 @@ class ConvertMegatron:
             first_stage_layers=self.first_stage_layers,
             last_stage_layers=self.last_stage_layers,
         )
-        found = to_megatron(
-            self.model,
-            parallel,
-            format=self.format,
-            names=self.names,
-            dtype=DTYPES[self.dtype],
-            divisible_by=self.vocab_divisible_by,
-            cache_dir=self.cache_dir,
-        )
+        destination = Destination(parallel, self.format, self.names, CASTS[self.dtype], self.vocab_divisible_by)
+        found = to_megatron(self.model, destination, cache_dir=self.cache_dir)
         written = None
         if not self.dry_run:
             written = found.write(folder, run, allow=allow, action="convert.megatron")

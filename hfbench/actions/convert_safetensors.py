@@ -50,7 +50,8 @@ class ConvertSafetensors:
     def perform(self, run: Run) -> ConvertSafetensorsResult:
         """Plan and write."""
         from hfbench.actions.convert_text import conversion_fields
-        from hfbench.convert.repack import allowed, plan_repacked, shard_bytes
+        from hfbench.convert.options import CASTS, allowed, shard_bytes
+        from hfbench.convert.repack import plan_repacked
         from hfbench.convert.stream.prescan import KINDS
         from hfbench.models.reference import resolve
 
@@ -60,7 +61,7 @@ class ConvertSafetensors:
         found = plan_repacked(
             place.folder / place.only if place.only else place.folder,
             run,
-            dtype=self.dtype,
+            dtype=CASTS[self.dtype],
             most_bytes=most,
             tie=self.tie,
             untie=self.untie,

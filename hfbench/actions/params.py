@@ -18,7 +18,9 @@ from hfbench.units import parse_duration
 
 TYPE_NAMES = {int: "an integer", float: "a number", str: "text", bool: "true or false", Path: "a path"}
 BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-RESERVED = frozenset({"json", "wait", "detach", "timeout", "label", "no_lease", "help", "save_as", "on_fail", "expect"})
+RESERVED = frozenset(
+    {"json", "wait", "detach", "timeout", "label", "no_lease", "in", "runs_in", "help", "save_as", "on_fail", "expect"}
+)
 """Words of the command line and of script steps, which no field may take."""
 
 _ITEM = re.compile(r'((?:^|,)\s*("(?:[^"]|"")*"|[^",]*)\s*)')
@@ -39,6 +41,7 @@ def param(
     *,
     default: Any = MISSING,
     choices: Sequence[str] = (),
+    opening: str = "",
     ge: float | None = None,
     le: float | None = None,
     unit: str = "",
@@ -46,10 +49,14 @@ def param(
     positional: bool = False,
     secret: bool = False,
 ) -> Any:
-    """A field of an action. `ge` and `le` are inclusive bounds; `kind` refines what a text stands for."""
+    """A field of an action. `ge` and `le` are inclusive bounds; `kind` refines what a text stands for.
+
+    Beside the `choices` any text is taken that begins with `opening` and goes on: `engine:` and a path.
+    """
     extra = {
         "help": help,
         "choices": tuple(choices),
+        "opening": opening,
         "ge": ge,
         "le": le,
         "unit": unit,
@@ -71,6 +78,7 @@ class Param:
     optional: bool
     many: bool
     choices: tuple[str, ...]
+    opening: str = ""
     ge: float | None
     le: float | None
     unit: str
@@ -87,6 +95,15 @@ class Param:
     def flag(self) -> str:
         """The command line option of the field."""
         return "--" + self.name.replace("_", "-")
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The choices as people read them, with what stands for all texts of the opening."""
+        return (*self.choices, f"{self.opening}PATH") if self.opening else self.choices
+
+    def opened(self, value: object) -> bool:
+        """Whether a value is a text that begins with the opening and goes on."""
+        return bool(self.opening) and str(value).startswith(self.opening) and len(str(value)) > len(self.opening)
 
     @property
     def bounds(self) -> str:
@@ -189,9 +206,9 @@ class Param:
         if isinstance(value, (str, Path)) and "\0" in str(value):
             raise self._problem("holds a NUL character")
         self._check_bounds(value)
-        if self.choices and value not in self.choices:
-            listed = ", ".join(self.choices)
-            raise self._problem(f"{_shown(value)} is not one of {listed}", did_you_mean(str(value), self.choices))
+        if self.choices and value not in self.choices and not self.opened(value):
+            near = did_you_mean(str(value), self.choices)
+            raise self._problem(f"{_shown(value)} is not one of {', '.join(self.listed)}", near)
         return value
 
     def _check_bounds(self, value: Any) -> None:

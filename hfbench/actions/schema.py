@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,9 @@ def _property(param: Param) -> dict[str, Any]:
         one = {"type": ["number", "string"]}
     if param.choices:
         one["enum"] = list(param.choices)
+    if param.opening:
+        del one["enum"]
+        one["anyOf"] = [{"enum": list(param.choices)}, {"pattern": f"^{re.escape(param.opening)}."}]
     if param.ge is not None:
         one["minimum"] = param.ge
     if param.le is not None:

@@ -35,6 +35,7 @@ class VerifyResult:
     layout: str
     """`TP 2, PP 2, EP 1`, empty for a Hugging Face folder."""
     family: str
+    """Of what was converted, and of the reference where that is another one."""
     seconds: float
     reports: tuple[str, ...] = ()
 
@@ -76,7 +77,7 @@ class Verify:
     """
 
     model: str = param("Folder, HF cache entry or Hub reference", kind="model", positional=True)
-    converted: Path = param("What was converted from it, or into it", kind="path", positional=True)
+    converted: Path = param("What was converted from it or into it; cached too", kind="path", positional=True)
     walls: tuple[str, ...] = param("Walls to look at", default=WALLS, choices=WALLS)
     environment: str = param(
         "Python that has megatron-core, which then runs the checkpoint too: a path or a name of [environments]",

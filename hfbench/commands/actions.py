@@ -29,8 +29,6 @@ def main(words: Sequence[str]) -> int:
         for spec in chosen.values():
             print(f"{spec.name:<{width}}  {spec.summary}")
             if given.name:
-                told = [
-                    (p.name, "; ".join(filter(None, [p.help, ", ".join(p.choices), p.bounds]))) for p in spec.params
-                ]
+                told = [(p.name, "; ".join(filter(None, [p.help, ", ".join(p.listed), p.bounds]))) for p in spec.params]
                 print(*(f"  {name:<{width}}  {help}" for name, help in told), sep="\n")
     return Exit.OK

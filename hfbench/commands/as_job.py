@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import asdict
 
 from hfbench.actions.base import Action, Spec
 from hfbench.commands.printed import print_result
 from hfbench.commands.watch import watch_or_cancel
+from hfbench.environments.choose import place_for
 from hfbench.errors import HfbenchError, error_from_parts
 from hfbench.exits import Exit, complain
 from hfbench.jobs.launch import JobRequest, launch
@@ -17,6 +19,7 @@ from hfbench.paths import jobs_root
 
 def run_as_job(spec: Spec, request: Action, given: argparse.Namespace, timeout: float | None) -> int:
     """Start a job and, unless it is to be left alone, stay until it is over; the exit code."""
+    place = place_for(spec, given.runs_in)
     job = launch(
         jobs_root(),
         JobRequest(
@@ -25,6 +28,7 @@ def run_as_job(spec: Spec, request: Action, given: argparse.Namespace, timeout: 
             lease=not given.no_lease,
             timeout=timeout,
             label=given.label,
+            **asdict(place),
         ),
     )
     if given.detach:

@@ -44,7 +44,9 @@ def toml_lines(settings: Mapping[str, Any]) -> list[str]:
     """The settings as TOML that reads back to the same."""
     lines: list[str] = []
     for table, values in settings.items():
-        lines += [f"[{table}]", *(f"{_key(key)} = {_literal(value)}" for key, value in values.items()), ""]
+        tables = {f"{table}.{_key(key)}": value for key, value in values.items() if isinstance(value, Mapping)}
+        for name, pairs in (tables or {table: values}).items():
+            lines += [f"[{name}]", *(f"{_key(key)} = {_literal(value)}" for key, value in pairs.items()), ""]
     return lines[:-1]
 
 

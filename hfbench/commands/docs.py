@@ -57,7 +57,8 @@ def actions_page(specs: Sequence[Spec]) -> str:
 
 def _section(spec: Spec) -> Iterator[str]:
     yield from (f"## {spec.name}", "", f"{spec.summary}.", "")
-    words = [f"hfbench {spec.name.replace('.', ' ')}", *(p.name.upper() for p in spec.params if p.positional)]
+    command = spec.name.replace(".", " ").replace("_", "-")
+    words = [f"hfbench {command}", *(p.name.upper() for p in spec.params if p.positional)]
     yield f"`{' '.join(words)}`: " + (
         "performed at once, in the calling process; `--detach` makes it a job." if spec.inline else "runs as a job."
     )
@@ -71,7 +72,7 @@ def _section(spec: Spec) -> Iterator[str]:
 def _field(param: Param) -> str:
     kind = param.kind or param.type.__name__.lower()
     if param.choices:
-        kind = ", ".join(f"`{choice}`" for choice in param.choices)
+        kind = ", ".join(f"`{choice}`" for choice in param.listed)
     kind += " list" if param.many else ""
     default = (
         "required"

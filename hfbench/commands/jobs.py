@@ -123,6 +123,7 @@ def _show(given: argparse.Namespace) -> int:
 
 def _details(job: JobDirectory, snapshot: JobSnapshot) -> list[str]:
     told = [("label", snapshot.label), ("folder", job.path), ("status", status_line(snapshot))]
+    told += [("in", snapshot.environment)]
     told += snapshot.params.items()
     width = max(len(name) for name, _ in told)
     lines = [f"{snapshot.id}  {snapshot.state}"]

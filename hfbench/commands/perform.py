@@ -26,6 +26,10 @@ def main(spec: Spec, words: Sequence[str]) -> int:
     request = spec.build(values_of(spec, given))
     timeout = parse_duration(given.timeout) if given.timeout is not None else None
     if spec.inline and not given.detach:
+        if given.runs_in:
+            from hfbench.environments.choose import refuse_inline
+
+            refuse_inline(spec, given.runs_in, "give --detach too: it is then a job")
         spec.require()
         if given.json and getattr(request, "sarif", False):
             raise UsageError("--json and --sarif were given", where=spec.name, remedy="give one: SARIF is JSON too")
@@ -44,7 +48,7 @@ def main(spec: Spec, words: Sequence[str]) -> int:
 def parser_for(spec: Spec) -> argparse.ArgumentParser:
     """The parser of an action's own command, made from its declaration."""
     parser = Parser(
-        prog=f"hfbench {spec.name.replace('.', ' ')}",
+        prog=f"hfbench {spec.name.replace('.', ' ').replace('_', '-')}",
         description=f"{spec.summary}.",
         epilog="" if spec.inline else WAITING,
     )
@@ -57,6 +61,9 @@ def parser_for(spec: Spec) -> argparse.ArgumentParser:
     wait.add_argument("--detach", action="store_true", help="start a job, print its id and leave it alone")
     running.add_argument("--timeout", metavar="DURATION", help="stop the job after so much running time, such as 10m")
     running.add_argument("--label", default="", help="a name for the job in lists")
+    running.add_argument(
+        "--in", dest="runs_in", default="", metavar="NAME", help="run the job in an environment: its name, or `here`"
+    )
     running.add_argument("--no-lease", action="store_true", help="do not wait for the device to be free")
     return parser
 
@@ -64,13 +71,14 @@ def parser_for(spec: Spec) -> argparse.ArgumentParser:
 def _add(parser: argparse.ArgumentParser, param: Param) -> None:
     details = [param.help]
     if param.choices:
-        details.append(f"one of {', '.join(param.choices)}")
+        details.append(f"one of {', '.join(param.listed)}")
     details += [f"in {param.unit}" if param.unit else "", param.bounds]
     if not param.required and param.default not in (None, "", (), False):
         details.append(f"default {param.text(param.default)}")
     help = "; ".join(filter(None, details)).replace("%", "%%")
     if param.positional:
-        parser.add_argument(param.name, nargs=None if param.required else "?", help=help)
+        nargs = "*" if param.many else None if param.required else "?"
+        parser.add_argument(param.name, nargs=nargs, help=help)
     elif param.type is bool:
         parser.add_argument(param.flag, dest=param.name, default=None, action=argparse.BooleanOptionalAction, help=help)
     else:

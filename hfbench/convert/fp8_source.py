@@ -36,6 +36,12 @@ class BlockScaled:
         """Where codes and scales lie."""
         return (self.codes.file, self.scales.file)
 
+    def wrong_scales(self) -> Mapping[str, int]:
+        """Scales that make a block of weights NaN or infinite; no code is read."""
+        np = load_numpy()
+        scales = _mapped(self.scales, np.dtype("<f4"))
+        return {"nan": int(np.isnan(scales).sum()), "inf": int(np.isinf(scales).sum())}
+
     def read(self, box: Box) -> bytes:
         """Codes times scales in float32, rounded to the nearest bf16."""
         np = load_numpy()

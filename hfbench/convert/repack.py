@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
+from hfbench.convert.beside import all_but_weights
 from hfbench.convert.boxes import Box, Copy, TensorSpec
+from hfbench.convert.formats.inert import TORCH_DTYPES
 from hfbench.convert.formats.layout import bytes_by_file
 from hfbench.convert.formats.megatron_folder import find_megatron
 from hfbench.convert.formats.open import is_hugging_face, open_tensors
@@ -16,19 +18,12 @@ from hfbench.convert.megatron.quantized import PACKED
 from hfbench.convert.plan import Dropped, Plan, Target
 from hfbench.convert.stored import TensorSet
 from hfbench.convert.stream.cast import FLOATS
-from hfbench.convert.stream.manifest import FINISHED
 from hfbench.convert.stream.same import same_bits, same_place
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.estimate.settings import Settings
 from hfbench.jobs.run import Run
-from hfbench.models.files import list_files
 from hfbench.models.json_text import read_object
-from hfbench.models.problem import counted, listed, quoted
-from hfbench.units import convert as in_unit
-from hfbench.units import parse_quantity
-
-DTYPES = {"bf16": "BF16", "fp16": "F16", "fp32": "F32"}
-TORCH_NAMES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32"}
+from hfbench.models.problem import listed, quoted
 
 FLOAT32_KEPT = ("e_score_correction_bias", "router.expert_bias")
 """Ends of names of what stays float32: it decides between experts whose scores are close."""
@@ -36,17 +31,12 @@ FLOAT32_KEPT = ("e_score_correction_bias", "router.expert_bias")
 HEADS = ("lm_head.weight", "embed_out.weight")
 EMBEDDINGS = ("embed_tokens.weight", "wte.weight", "word_embeddings.weight", "embed_in.weight")
 
-MOST_SMALL = 256 << 20
-"""Bytes of a file that goes along; larger ones are told."""
-
-MANIFESTS = frozenset({FINISHED, "hfbench-manifest.json"})
-
 
 def plan_repacked(
     source: Path,
     run: Run,
     *,
-    dtype: str = "keep",
+    dtype: str | None = None,
     most_bytes: int,
     tie: bool = False,
     untie: bool = False,
@@ -60,7 +50,7 @@ def plan_repacked(
         raise UsageError("is a Megatron checkpoint", where=source, remedy=remedy)
     sources = open_tensors(source, trust_index=not fix_index)
     config = _config(source) if source.is_dir() else {}
-    planning = _Planning(sources, config, DTYPES.get(dtype, ""))
+    planning = _Planning(sources, config, dtype or "")
     planning.drop_aliases()
     if tie:
         planning.tie(run)
@@ -71,7 +61,7 @@ def plan_repacked(
         layouts = lay_out_safetensors([target.spec for target in targets], most_bytes=most_bytes)
     except ValueError as error:
         raise HfbenchError(str(error), where=source) from None
-    extra, notes = beside(source) if source.is_dir() else ({}, [])
+    extra, notes = all_but_weights(source) if source.is_dir() else ({}, [])
     if config and planning.config != config:
         extra["config.json"] = json.dumps(planning.config, indent=2, ensure_ascii=False).encode() + b"\n"
     plan = Plan(
@@ -155,7 +145,7 @@ class _Planning:
             found.append(Target(kept, "", (Copy(origin, box, name, box),), transform))
         if self.dtype and self.config:
             key = "dtype" if "dtype" in self.config else "torch_dtype"
-            self.config[key] = TORCH_NAMES[self.dtype]
+            self.config[key] = TORCH_DTYPES[self.dtype]
         return found
 
     def dtype_of(self, name: str, dtype: str) -> str:
@@ -179,35 +169,3 @@ def _config(folder: Path) -> dict[str, object]:
     if not (folder / "config.json").exists():
         return {}
     return dict(read_object(folder / "config.json", folder).value)
-
-
-def beside(folder: Path) -> tuple[dict[str, Path | bytes], list[str]]:
-    """The small files that go along, and what is said of those that do not."""
-    found: dict[str, Path | bytes] = {}
-    left: list[str] = []
-    for file in list_files(folder):
-        if file.kind in ("weights", "index") or file.name in MANIFESTS:
-            continue
-        if file.problem or file.bytes > MOST_SMALL:
-            left.append(file.name)
-        else:
-            found[file.name] = file.path
-    return found, [f"{counted(len(left), 'file')} stayed behind: {listed(left)}"] if left else []
-
-
-def shard_bytes(text: str) -> int:
-    """Bytes in `5GB`, `512 MiB` or a bare number; UsageError when it is no size or less than a byte."""
-    value, unit = parse_quantity(text)
-    size = in_unit(value, unit or "B", "B")
-    if size < 1:
-        raise UsageError(
-            f"{quoted(text)} is no size of a file", where="--max-shard-size", remedy="write for example 5GB"
-        )
-    return int(size)
-
-
-def allowed(kinds: Collection[str], known: Sequence[str]) -> tuple[str, ...]:
-    """The kinds of findings to allow; UsageError for a word that is none."""
-    if wrong := [kind for kind in kinds if kind not in known]:
-        raise UsageError(f"{listed(wrong)} is nothing to allow", where="--allow", remedy=f"known: {', '.join(known)}")
-    return tuple(dict.fromkeys(kinds))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from hfbench.convert.boxes import Box, TensorSpec
 
@@ -29,6 +29,20 @@ class Decoded(Protocol):
 
     def read(self, box: Box) -> bytes | bytearray | memoryview:
         """The elements of a box, row after row without holes, little-endian in the dtype of `spec`."""
+        ...
+
+
+@runtime_checkable
+class Scaled(Protocol):
+    """A decoded tensor whose blocks are multiplied by numbers that are stored beside it."""
+
+    @property
+    def scales(self) -> Stored:
+        """These numbers."""
+        ...
+
+    def wrong_scales(self) -> Mapping[str, int]:
+        """How many of them are `nan` and `inf`, which makes their blocks so."""
         ...
 
 

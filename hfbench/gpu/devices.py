@@ -118,7 +118,7 @@ def list_devices() -> Inventory:
         nvml.close()
     if isinstance(found, Unavailable):
         return Inventory(gpus=(), reason=found.reason)
-    visible = _visible(found, os.environ.get(VISIBLE))
+    visible = visible_gpus(found, os.environ.get(VISIBLE))
     gpus = tuple(Gpu(index=number, lease=gpu.lease, name=gpu.name) for number, gpu in enumerate(visible))
     hidden = f"{VISIBLE} hides all {len(found)} GPUs" if found else "the driver shows no GPU to this process"
     return Inventory(gpus=gpus, reason="" if gpus else hidden)
@@ -138,7 +138,7 @@ def _driver_order(nvml: Nvml) -> list[Gpu] | Unavailable:
     return gpus
 
 
-def _visible(gpus: Sequence[Gpu], setting: str | None) -> list[Gpu]:
+def visible_gpus(gpus: Sequence[Gpu], setting: str | None) -> list[Gpu]:
     """The GPUs CUDA keeps: numbers or UUID prefixes, and nothing after the first entry that names none."""
     if setting is None:
         return list(gpus)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import platform
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from hfbench.errors import UsageError
 from hfbench.gpu.ceilings import measure_ceilings
 from hfbench.gpu.decoding import Decoder, Iteration
 from hfbench.gpu.devices import Chosen, choose_device
 from hfbench.gpu.generate_model import Loaded, Words, translated
-from hfbench.gpu.generate_modes import Prepared, prepare, refuse_mode
+from hfbench.gpu.generate_modes import ENGINE, Engines, Prepared, prepare, prepare_engine, refuse_mode
 from hfbench.gpu.generate_open import Opened, open_model, unused_note
+from hfbench.gpu.generate_request import Request, Setting
 from hfbench.gpu.generate_result import GenerateResult, Metrics, WarmUp
 from hfbench.gpu.memory import forget_peak, peak_memory
 from hfbench.gpu.prompts import ordinary_vocabulary, random_prompts, read_prompt, text_prompts
@@ -32,47 +32,8 @@ if TYPE_CHECKING:
     from hfbench.jobs.run import Run
 
 
-class Request(Protocol):
-    """What to measure; the action bench.generate declares these fields with their help and bounds."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def device(self) -> str: ...
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def batch(self) -> int: ...
-    @property
-    def prompt(self) -> int: ...
-    @property
-    def prompt_text(self) -> str: ...
-    @property
-    def prompt_file(self) -> Path | None: ...
-    @property
-    def new_tokens(self) -> int: ...
-    @property
-    def attention(self) -> str: ...
-    @property
-    def mode(self) -> str: ...
-    @property
-    def compile_mode(self) -> str: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def threads(self) -> int: ...
-    @property
-    def ci(self) -> float: ...
-    @property
-    def budget(self) -> float: ...
-    @property
-    def warmup(self) -> int: ...
-    @property
-    def max_iterations(self) -> int: ...
-
-
-def measure(request: Request, run: Run) -> GenerateResult:
-    """Time prefill and decode of one model, all raw samples kept.
+def measure(request: Request, run: Run, engines: Engines | None = None) -> GenerateResult:
+    """Time prefill and decode of one model, all raw samples kept; `engines` opens those that modes name.
 
     UsageError for a prompt that does not fit the context, MissingError for a device that is not there, HfbenchError
     for a model that cannot be loaded.
@@ -82,13 +43,12 @@ def measure(request: Request, run: Run) -> GenerateResult:
     text = read_prompt(request.prompt_text, request.prompt_file)
     chosen = choose_device(request.device)
     refuse_mode(request.mode, on_gpu=chosen.gpu is not None)
+    dtype = dtype_of(request.mode, request, engines, known_prompt=not text)
     opened = open_model(request.model, chosen.gpu, run, threads=request.threads, with_text=bool(text))
-    _refuse_overlong(opened, request.prompt if not text else 1, request.new_tokens)  # before a random one is drawn
-    prompts = _prompts(request, opened, text)
-    _refuse_overlong(opened, len(prompts[0]), request.new_tokens)
+    prompts = prompts_for(request, opened, text)
     forget_peak()
-    loaded = opened.load(run, dtype=request.dtype, attention=request.attention)
-    measurement = _Measurement(request, run, chosen, loaded, opened.words, prompts)
+    loaded = opened.load(run, dtype=dtype, attention=request.attention)
+    measurement = _Measurement(request, run, chosen, loaded, opened.words, prompts, engines)
     measurement.prepare()
     measurement.warm_up()
     with WhileRunning(run, chosen.lease) as watched:
@@ -106,6 +66,7 @@ class _Measurement:
     loaded: Loaded
     words: Words
     prompts: list[list[int]]
+    engines: Engines | None = None
     warmed: list[float] = field(default_factory=list)
     iterations: list[Iteration] = field(default_factory=list)
     stop: Stop = Stop.BUDGET_SPENT
@@ -132,16 +93,7 @@ class _Measurement:
             return
         phase = "compile" if self.request.mode == "compile" else "verify"
         self.run.progress(phase, 0)
-        with translated(self.request.model, f"mode {self.request.mode} failed", "use mode eager"):
-            self.prepared = prepare(
-                self.request.mode,
-                self.loaded.model,
-                self.loaded.device,
-                dtype=self.loaded.dtype,
-                prompt=self.prompt,
-                new_tokens=self.request.new_tokens,
-                compile_mode=self.request.compile_mode,
-            )
+        self.prepared = prepared(self.request.mode, self.request, self.loaded, self.prompt, self.engines)
         self.run.progress(phase, 1, 1)
         if self.prepared.verified:
             self.run.log(f"verified against {self.prepared.verified.sentence}")
@@ -200,15 +152,51 @@ class _Measurement:
             self.run.metric(name, getattr(iteration, name), "s")
 
 
+def dtype_of(mode: str, request: Setting, engines: Engines | None, *, known_prompt: bool) -> str:
+    """What to load the model as: the engine's own dtype where a mode names one and none was asked for.
+
+    UsageError when the engine was built for other shapes than are asked for.
+    """
+    if not mode.startswith(ENGINE) or engines is None:
+        return request.dtype
+    told = engines.dtype(
+        mode, batch=request.batch, prompt=request.prompt if known_prompt else None, new_tokens=request.new_tokens
+    )
+    return told if request.dtype == "auto" else request.dtype
+
+
+def prepared(mode: str, request: Setting, loaded: Loaded, prompt: Any, engines: Engines | None) -> Prepared:
+    """The decoder of a mode, verified against eager; HfbenchError when it is not the same."""
+    new_tokens = request.new_tokens
+    with translated(request.model, f"mode {mode} failed", "use mode eager"):
+        if mode.startswith(ENGINE) and engines is not None:
+            return prepare_engine(engines, mode, loaded, prompt=prompt, new_tokens=new_tokens, threads=request.threads)
+        return prepare(
+            mode,
+            loaded.model,
+            loaded.device,
+            dtype=loaded.dtype,
+            prompt=prompt,
+            new_tokens=new_tokens,
+            compile_mode=request.compile_mode,
+        )
+
+
 def _refuse_overlong(opened: Opened, prompt: int, new_tokens: int) -> None:
     what = f"{counted(prompt, 'prompt token')} and {new_tokens} new ones"
     opened.refuse_overlong(prompt + new_tokens, what, remedy="prompt or new_tokens")
 
 
-def _prompts(request: Request, opened: Opened, text: str) -> list[list[int]]:
-    """Token ids of every sequence: the given text in each, or random rows that differ."""
+def prompts_for(request: Setting, opened: Opened, text: str) -> list[list[int]]:
+    """Token ids of every sequence: the given text in each, or random rows that differ.
+
+    UsageError when they and the new tokens exceed the context.
+    """
+    _refuse_overlong(opened, request.prompt if not text else 1, request.new_tokens)  # before a random one is drawn
     if text:
-        return text_prompts(text, opened.words, request.batch)
+        prompts = text_prompts(text, opened.words, request.batch)
+        _refuse_overlong(opened, len(prompts[0]), request.new_tokens)
+        return prompts
     known, special = ordinary_vocabulary(opened.config, opened.words)
     return random_prompts(
         vocabulary=known, special=special, length=request.prompt, batch=request.batch, seed=request.seed
@@ -248,6 +236,7 @@ def _result(taken: _Measurement, opened: Opened, *, use: GpuUse | None) -> Gener
         gpu=use,
         verified=taken.prepared.verified,
         compiled=taken.prepared.compiled,
+        engine=taken.prepared.engine,
         roofline=_roofline(taken, opened),
     )
 

@@ -1,21 +1,24 @@
-"""Ways to execute the decode step beside eager: a static cache, torch.compile, and a captured CUDA graph."""
+"""Ways to execute the decode step beside eager: a static cache, torch.compile, a captured CUDA graph, an engine."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from hfbench.errors import HfbenchError, MissingError
+from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.gpu.decoding import Decoder, Generates, Iteration, clock
-from hfbench.gpu.generate_model import first_line
-from hfbench.gpu.generate_result import Compiled, Verified
+from hfbench.gpu.generate_model import Loaded, first_line
+from hfbench.gpu.generate_result import Compiled, EngineUsed, Verified
 from hfbench.gpu.graphs.recording import recorder_for, room_for
 from hfbench.gpu.graphs.step import DecodeStep
 from hfbench.gpu.graphs.tolerance import tolerance_of
 from hfbench.gpu.reading import Unavailable
 
+MODES = ("eager", "static-cache", "compile", "cudagraph")
+ENGINE = "engine:"
+"""Begins a mode that names the folder of an engine."""
 VERIFIED_STEPS = 8
 """Most steps compared with eager before a mode is timed."""
 GRAPH_STEPS = 4
@@ -31,6 +34,20 @@ class Prepared:
     decoder: Generates
     verified: Verified | None = None
     compiled: Compiled | None = None
+    engine: EngineUsed | None = None
+
+
+class Engines(Protocol):
+    """Engines as modes. They know this room, so that whoever performs an action hands them in."""
+
+    def dtype(self, mode: str, *, batch: int, prompt: int | None, new_tokens: int) -> str:
+        """The dtype of an engine, from its manifest; UsageError when it was built for other shapes.
+
+        `prompt` is None when its length is not known yet.
+        """
+
+    def open(self, mode: str, loaded: Loaded, *, threads: int) -> tuple[Any, EngineUsed]:
+        """A decoder that drives the engine by `prefill`, `step` and `generate`, and what is to be said of it."""
 
 
 class StaticDecoder:
@@ -92,9 +109,38 @@ def prepare(
             advance, compiled = _compile(step, compile_mode, device)
     elif mode == "cudagraph":
         advance, graph = _capture(step, prompt, device, dtype)
-    decoder = StaticDecoder(step, device, advance)
-    verified = _verify(decoder, eager, prompt, min(VERIFIED_STEPS, new_tokens), mode=mode, dtype=dtype, graph=graph)
-    return Prepared(decoder, verified, compiled)
+
+    def after(tokens: Any) -> Any:
+        step.write(tokens)
+        return advance()
+
+    steps = min(VERIFIED_STEPS, new_tokens)
+    verified = _verify(step.prefill, after, eager, prompt, steps, mode=mode, dtype=dtype, graph=graph)
+    return Prepared(StaticDecoder(step, device, advance), verified, compiled)
+
+
+def prepare_engine(
+    engines: Engines, mode: str, loaded: Loaded, *, prompt: Any, new_tokens: int, threads: int
+) -> Prepared:
+    """An engine as a decoder, verified against eager as the other modes are.
+
+    UsageError when it was built for another dtype than the model was loaded in.
+    """
+    decoder, used = engines.open(mode, loaded, threads=threads)
+    if used.dtype != loaded.dtype:
+        found = f"the engine is in {used.dtype} and the model was loaded as {loaded.dtype}"
+        raise UsageError(found, where=used.folder, remedy=f"give --dtype {used.dtype}")
+    decoder.refuse_shape(tuple(prompt.shape), new_tokens)
+    verified = _verify(
+        decoder.prefill,
+        decoder.step,
+        Decoder(loaded.model, loaded.device),
+        prompt,
+        min(VERIFIED_STEPS, new_tokens),
+        mode=mode,
+        dtype=loaded.dtype,
+    )
+    return Prepared(decoder, verified, engine=used)
 
 
 def _compile(step: DecodeStep, mode: str, device: Any) -> tuple[Callable[[], Any], Compiled]:
@@ -184,22 +230,29 @@ def _capture(step: DecodeStep, prompt: Any, device: Any, dtype: str) -> tuple[Ca
 
 
 def _verify(
-    decoder: StaticDecoder, eager: Decoder, prompt: Any, steps: int, *, mode: str, dtype: str, graph: str
+    prefill: Callable[[Any], Any],
+    after: Callable[[Any], Any],
+    eager: Decoder,
+    prompt: Any,
+    steps: int,
+    *,
+    mode: str,
+    dtype: str,
+    graph: str = "",
 ) -> Verified:
-    """Give both decoders eager's tokens and compare the logits of every step."""
+    """Give both eager's tokens and compare the logits of every step; `after` takes tokens to the logits after them."""
     import torch
 
     tolerance = tolerance_of(dtype).no_cache
     worst, alike = 0.0, 0
     with torch.inference_mode():
         logits, cache = eager.forward(prompt, None)
-        ours = decoder.step.prefill(prompt)
+        ours = prefill(prompt)
         for number in range(steps):
             if number:
                 tokens = logits.argmax(-1, keepdim=True)
                 logits, cache = eager.forward(tokens, cache)
-                decoder.step.write(tokens)
-                ours = decoder.advance()
+                ours = after(tokens)
             scale = logits.float().abs().max().item()
             apart = (ours.float() - logits.float()).abs().max().item()
             worst = max(worst, apart / scale if scale else apart) if apart == apart else float("inf")

@@ -91,6 +91,28 @@ class Compiled:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EngineUsed:
+    """The engine that a mode drove; `id` is made of all that determines it, `verdict` that of its proof."""
+
+    folder: str
+    id: str
+    builder: str
+    dtype: str
+    verdict: str
+    load_seconds: float
+    notes: tuple[str, ...] = ()
+    """What its runtime had to say."""
+
+    @property
+    def sentence(self) -> str:
+        """What it is and how long it took to load."""
+        told = (
+            f"{self.builder} {self.id}, {self.verdict} when it was built, loaded in {show_seconds(self.load_seconds)}"
+        )
+        return "; ".join([told, *self.notes])
+
+
+@dataclass(frozen=True, kw_only=True)
 class GenerateResult:
     """One measurement of prefill and decode. Times are seconds; `output_ids` has one list for each sequence."""
 
@@ -125,6 +147,8 @@ class GenerateResult:
     verified: Verified | None = None
     """What the mode was compared with before it was timed; None for eager, which is the reference."""
     compiled: Compiled | None = None
+    engine: EngineUsed | None = None
+    """The engine, for modes that name one."""
     roofline: Roofline | None = None
     """How near decoding came to what the device can do; None in results that are older than this field."""
 
@@ -145,6 +169,7 @@ class GenerateResult:
             *(_wrapped("gpu", self.gpu.sentence) if self.gpu else []),
             *(_wrapped("checked", self.verified.sentence) if self.verified else []),
             *(_wrapped("compiled", self.compiled.sentence) if self.compiled else []),
+            *(_wrapped("engine", self.engine.sentence) if self.engine else []),
             *(_wrapped("roofline", self.roofline.sentence) if self.roofline else []),
             *(line for note in self.notes for line in _wrapped("note", note)),
             cut_end(f"output   {printable(self.output_text)}"),

@@ -102,6 +102,11 @@ class JobDirectory:
         except OSError:
             return time.time()
 
+    def environment(self, part: str) -> str:
+        """The `name` of the environment the worker was started in, or `why` hfbench chose it; empty without one."""
+        told = self.request.get("environment")
+        return str(told.get(part) or "") if isinstance(told, dict) else ""
+
     def read(self, name: str) -> dict[str, Any] | None:
         """A JSON file of the job; None when it is absent or not (yet) whole."""
         try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import hfbench
-from hfbench.beside import python_path
+from hfbench.beside import ALONE, foreign_environment, python_path
 from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.jobs.directory import GRACE, JobDirectory, create, naming_the_folder
 from hfbench.jobs.events import Failed
@@ -23,7 +23,7 @@ WORKER = "hfbench.worker"
 
 @dataclass(frozen=True, kw_only=True)
 class JobRequest:
-    """What a job is asked to do. `command` is the interpreter, with its prefix, that runs the worker."""
+    """What a job is asked to do."""
 
     action: str
     params: Mapping[str, Any]
@@ -32,8 +32,13 @@ class JobRequest:
     """Seconds of running time, waiting for a device not counted."""
     grace: float = GRACE
     """Seconds between asking the job to stop and killing it."""
-    command: Sequence[str] = ()
     label: str = ""
+    command: Sequence[str] = ()
+    """The interpreter, with its prefix, that runs the worker; empty for this one."""
+    environment: str = ""
+    """The name of what `command` starts."""
+    why: str = ""
+    """Why it was chosen when nobody asked for it."""
 
 
 def launch(root: Path, request: JobRequest) -> JobDirectory:
@@ -51,9 +56,11 @@ def launch(root: Path, request: JobRequest) -> JobDirectory:
         "label": request.label,
         "cwd": _current_folder(),
     }
+    if request.command:
+        asked["environment"] = {"name": request.environment, "command": list(request.command), "why": request.why}
     job, lock = create(root, request.action, asked)
     try:
-        process = _start(job, lock, request.command or (sys.executable,))
+        process = _start(job, lock, request.command)
     except HfbenchError as error:
         write_final(job, Failed(error=error.parts()))
         raise
@@ -65,23 +72,24 @@ def launch(root: Path, request: JobRequest) -> JobDirectory:
 
 
 def _start(job: JobDirectory, lock: int, command: Sequence[str]) -> subprocess.Popen[bytes]:
+    """The worker's process. Its module and job are words, not variables: those do not reach into a container."""
     with naming_the_folder(job.path.parent):
         log = os.open(job.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
         return subprocess.Popen(
             # -P: a torch.py in the user's folder is not the torch that is meant
-            [*command, "-P", "-m", WORKER, str(job.path), "--lock-fd", str(lock)],
+            [*(command or [sys.executable]), "-u", "-P", ALONE, WORKER, str(job.path), "--lock-fd", str(lock)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
             pass_fds=(lock,),
-            env=_environment(),
+            env=_environment(foreign=bool(command)),
         )
     except OSError as error:
         raise MissingError(
             f"the worker's interpreter cannot be started: {error.strerror}",
-            where=command[0],
+            where=command[0] if command else sys.executable,
             remedy="check the environment's python",
         ) from error
     finally:
@@ -95,6 +103,8 @@ def _current_folder() -> str:
         raise UsageError("the current folder is gone", remedy="change to a folder that exists") from error
 
 
-def _environment() -> dict[str, str]:
-    """The worker finds this hfbench even when it is a checkout that is not installed where it runs."""
+def _environment(*, foreign: bool) -> dict[str, str]:
+    """The worker and its children find this hfbench wherever it is installed; another Python, nothing else of ours."""
+    if foreign:
+        return {**foreign_environment(), "PYTHONPATH": ALONE, "PYTHONUNBUFFERED": "1"}
     return {**os.environ, "PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1"}

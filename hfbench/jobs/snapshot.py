@@ -79,6 +79,10 @@ class JobSnapshot:
     action: str
     params: dict[str, Any] = field(default_factory=dict)
     label: str = ""
+    environment: str = ""
+    """The name of the environment it was started in; empty for the Python that asked."""
+    environment_why: str = ""
+    """Why it was chosen; empty when it was asked for."""
     state: State = State.STARTING
     created: float = 0.0
     started: float | None = None
@@ -147,6 +151,8 @@ class Follower:
             action=str(request.get("action", "?")),
             params=params if isinstance(params, dict) else {},
             label=str(request.get("label") or ""),
+            environment=job.environment("name"),
+            environment_why=job.environment("why"),
             created=job.created,
             reason="" if request else "request.json is damaged",
         )

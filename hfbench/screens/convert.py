@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
-from textual import events, on, work
+from textual import on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 
@@ -18,27 +18,14 @@ from hfbench.paths import expand
 from hfbench.screens.background import Background
 from hfbench.screens.base import BenchScreen
 from hfbench.screens.convert_asks import VERIFY, Asker, JobTold, Planned, Refused, SourceFound, find_source
+from hfbench.screens.convert_body import ConvertBody
 from hfbench.screens.convert_jobs import ConvertJobs, JobLost
 from hfbench.screens.convert_questions import ask_allow, ask_folder, ask_stages
 from hfbench.screens.convert_view import ConvertView
 from hfbench.screens.convert_wish import TURNED, Wish
 from hfbench.screens.latest_wins import LatestWins
 from hfbench.widgets.convert_chooser import ConvertChooser
-from hfbench.widgets.convert_panes import Halves, PlanSide, RowDetail, Walls
-from hfbench.widgets.facts_lines import facts_lines
-from hfbench.widgets.filter_bar import FilterBar
-from hfbench.widgets.glyphs import glyphs_of
 from hfbench.widgets.help import Help
-from hfbench.widgets.notice import Notice
-from hfbench.widgets.plan_table import PlanTable
-from hfbench.widgets.record_table import RecordTable
-from hfbench.widgets.wall_lines import scene_facts
-
-WIDE = 110
-"""Cells from which on the chooser takes some more."""
-
-SIDES = 2
-"""Cells beside the body."""
 
 
 class ConvertScreen(BenchScreen):
@@ -78,14 +65,6 @@ class ConvertScreen(BenchScreen):
         Binding("escape", "back", "back", show=False, id="screen.back"),
     ]
 
-    DEFAULT_CSS = """
-    ConvertScreen {
-        & ConvertChooser { width: 26; margin-right: 2; }
-        & #trouble { margin-top: 1; }
-        &.-wide ConvertChooser { width: 30; }
-    }
-    """
-
     def __init__(self, reference: str) -> None:
         super().__init__()
         self.reference = reference
@@ -119,16 +98,8 @@ class ConvertScreen(BenchScreen):
         return ("Convert", name)
 
     def body(self) -> ComposeResult:
-        """The chooser beside the plan, trouble, the walls."""
-        with Halves():
-            yield ConvertChooser()
-            with PlanSide():
-                yield FilterBar()
-                yield Notice(id="refusal")
-                yield PlanTable()
-                yield RowDetail()
-        yield Notice(id="trouble")
-        yield Walls()
+        """All that is painted anew when more is known."""
+        yield ConvertBody()
 
     def on_mount(self) -> None:
         """Look what it is."""
@@ -141,11 +112,6 @@ class ConvertScreen(BenchScreen):
         self._looking.stop()
         self.jobs.stop()
         self._end_asking()
-
-    def on_resize(self, event: events.Resize) -> None:
-        """The chooser takes more cells where there are some."""
-        super().on_resize(event)
-        self.set_class(event.size.width >= WIDE, "-wide")
 
     def on_screen_resume(self) -> None:
         """Show what came while another screen was in front."""
@@ -175,7 +141,7 @@ class ConvertScreen(BenchScreen):
 
     @property
     def _environments(self) -> tuple[str, ...]:
-        return tuple(each.removesuffix(".python") for each in self.bench.config.environments)
+        return tuple(name for name, each in self.bench.config.environments.items() if each.python)
 
     @on(SourceFound)
     def _found(self, message: SourceFound) -> None:
@@ -192,7 +158,7 @@ class ConvertScreen(BenchScreen):
 
     def _ask(self, wish: Wish) -> None:
         """Plan this; what is shown stays until the answer comes."""
-        self.query_one("#trouble", Notice).clear()
+        self.query_one(ConvertBody).calm()
         self._show(replace(self.view, wish=wish, refusal=None))
         if self._answers is not None:
             self._answers.ask(wish)
@@ -263,7 +229,7 @@ class ConvertScreen(BenchScreen):
             self.notify("a conversion is under way; J opens its job")
             return
         self._touched = True
-        self.query_one("#trouble", Notice).clear()
+        self.query_one(ConvertBody).calm()
         started = self.jobs.start(wish.action, wish.values(self._cache_dir))
         self._show(replace(self.view, conversion=started))
 
@@ -279,7 +245,7 @@ class ConvertScreen(BenchScreen):
             self.notify("there is nothing to prove yet; x converts")
             return
         self._touched = True
-        self.query_one("#trouble", Notice).clear()
+        self.query_one(ConvertBody).calm()
         self._show(replace(self.view, proof=self.jobs.start(VERIFY, self._proof(wish))))
 
     @on(JobTold)
@@ -305,7 +271,7 @@ class ConvertScreen(BenchScreen):
 
     def _complain(self, error: HfbenchError) -> None:
         if self.is_attached and self.app.is_running:
-            self.query_one("#trouble", Notice).show_error(error)
+            self.query_one(ConvertBody).complain(error)
 
     def action_job(self) -> None:
         """The page of the job under way, or of the latest one."""
@@ -337,26 +303,8 @@ class ConvertScreen(BenchScreen):
 
     def action_back(self) -> None:
         """First close the row that is told in full."""
-        detail = self.query_one(RowDetail)
-        if detail.display:
-            detail.display = False
-            self.set_focus(self.query_one(PlanTable))
-        else:
+        if not self.query_one(ConvertBody).close_row():
             super().action_back()
-
-    @on(FilterBar.Changed)
-    def _filter(self, message: FilterBar.Changed) -> None:
-        self.query_one(PlanTable).filter = message.text
-
-    @on(RecordTable.Chosen)
-    def _chosen(self) -> None:
-        detail = self.query_one(RowDetail)
-        detail.display = not detail.display
-        self._paint_row()
-
-    @on(RecordTable.Highlighted)
-    def _highlighted(self) -> None:
-        self._paint_row()
 
     # -- painting -------------------------------------------------------------
 
@@ -369,34 +317,8 @@ class ConvertScreen(BenchScreen):
     def _paint(self, *, plan: bool = True) -> None:
         if not self.is_mounted or not self.in_front:
             return
-        view, glyphs = self.view, glyphs_of(self.app)
-        self.query_one(ConvertChooser).show(view.choice())
-        facts = scene_facts(view.scene(), glyphs)
-        walls = self.query_one(Walls)
-        walls.fit(facts_lines(facts, max(1, self.size.width - SIDES), glyphs), self.size.height)
-        walls.show(lambda width: facts_lines(facts, width, glyphs))
-        if plan:
-            self._paint_plan()
+        self.query_one(ConvertBody).show(self.view, plan=plan)
         self.refresh_frame()
-
-    def _paint_plan(self) -> None:
-        view, table = self.view, self.query_one(PlanTable)
-        refusal = self.query_one("#refusal", Notice)
-        refusal.show_error(view.refusal) if view.refusal else refusal.clear()
-        table.display = view.refusal is None
-        table.empty = "planning ..." if view.planning else "nothing would be written"
-        table.show(view.rows.records)
-        if view.refusal is not None:
-            self.query_one(RowDetail).display = False
-            if self.focused is table:
-                self.set_focus(self.query_one(ConvertChooser))
-        self._paint_row()
-
-    def _paint_row(self) -> None:
-        detail, key = self.query_one(RowDetail), self.query_one(PlanTable).current
-        if detail.display:
-            facts, glyphs = self.view.rows.facts.get(key or "", ()), glyphs_of(self.app)
-            detail.show(lambda width: facts_lines(facts, width, glyphs))
 
 
 def _no_source(error: HfbenchError) -> Refused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable
 from inspect import isawaitable
@@ -280,7 +281,7 @@ class JobScreen(BenchScreen):
         if self._read_first(self.action_rerun):
             return
         if self.snapshot and self.snapshot.action in actions():
-            self.bench.open_form(self.snapshot.action, self.snapshot.params)
+            self.bench.open_form(self.snapshot.action, self.snapshot.params, runs_in=_asked_in(self.snapshot))
         else:
             self.notify("this hfbench does not know the job's action")
 
@@ -290,4 +291,11 @@ class JobScreen(BenchScreen):
             return
         spec = actions().get(self.snapshot.action) if self.snapshot else None
         if spec and self.snapshot:
-            await self.copy(command_line(["hfbench", *spec.name.split(".")], spec.params, self.snapshot.params))
+            words, asked = ["hfbench", *spec.name.split(".")], _asked_in(self.snapshot)
+            command = command_line(words, spec.params, self.snapshot.params)
+            await self.copy(f"{command} --in {shlex.quote(asked)}" if asked else command)
+
+
+def _asked_in(snapshot: JobSnapshot) -> str:
+    """The environment somebody asked for; empty where none was, or hfbench chose it."""
+    return "" if snapshot.environment_why else snapshot.environment

@@ -61,6 +61,7 @@ def heading(snapshot: JobSnapshot) -> str:
         for name, value in snapshot.params.items()
         if value not in (None, "", []) and value != defaults.get(name)
     ]
+    told += [f"in {snapshot.environment}"] if snapshot.environment else []
     return printable("  ".join(told))
 
 
@@ -118,6 +119,8 @@ def environment_lines(data: dict[str, Any] | None) -> list[str]:
 def request_lines(snapshot: JobSnapshot, folder: str) -> list[str]:
     """The request as it was asked."""
     lines = [f"id: {snapshot.id}", f"folder: {folder}", f"action: {snapshot.action}"]
+    if snapshot.environment:
+        lines.append(": ".join(filter(None, (f"environment: {snapshot.environment}", snapshot.environment_why))))
     lines += [f"  {name}: {_flat(value)}" for name, value in snapshot.params.items()]
     lines += [f"artifact: {each.path}  {show_value(each.bytes, 'B')}  {each.what}" for each in snapshot.artifacts]
     return [printable(line) for line in lines]

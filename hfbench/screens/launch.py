@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual import on
@@ -12,7 +13,10 @@ from textual.binding import Binding, BindingType
 from textual.events import DescendantFocus
 from textual.widgets import Static
 
+from hfbench.actions.params import Param
 from hfbench.actions.registry import find
+from hfbench.config import HERE
+from hfbench.environments.choose import place_for
 from hfbench.errors import HfbenchError
 from hfbench.jobs.leases import holder
 from hfbench.models.reference import resolve
@@ -26,6 +30,22 @@ from hfbench.widgets.facts_table import FactsTable
 from hfbench.widgets.form import FieldInput, Form, help_of
 from hfbench.widgets.form_state import FormState
 from hfbench.widgets.help import Help
+
+RUNS_IN = Param(
+    name="in",
+    type=str,
+    help="Environment the job runs in; empty is this Python, or the first that has what it needs",
+    default="",
+    optional=False,
+    many=False,
+    choices=(),
+    ge=None,
+    le=None,
+    unit="",
+    kind="",
+    positional=False,
+    secret=False,
+)
 
 
 @dataclass
@@ -58,13 +78,24 @@ class LaunchScreen(BenchScreen):
     }
     """
 
-    def __init__(self, action: str, values: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        action: str,
+        values: Mapping[str, object] | None = None,
+        *,
+        environments: Sequence[str] = (),
+        runs_in: str = "",
+    ) -> None:
         super().__init__()
         self.spec = find(action)
-        self.state = FormState.of(self.spec, values or {})
+        choices = tuple(dict.fromkeys([HERE, *environments, *filter(None, [runs_in])]))
+        runs = (replace(RUNS_IN, choices=choices),) if len(choices) > 1 else ()
+        self.state = FormState.of(self.spec, {**(values or {}), RUNS_IN.name: runs_in}, runs)
         self.lease = True
         self.facts: dict[str, Fact] = {}
         self._background = Background(self, Trouble)
+        self._places: dict[str, Fact] = {}
+        self._placing = threading.Lock()
 
     def trail(self) -> tuple[str, ...]:
         """Which action, on which model."""
@@ -106,7 +137,7 @@ class LaunchScreen(BenchScreen):
             self.bench.complain("the form cannot be started: a field is wrong")
             return
         self.app.pop_screen()
-        self.bench.start_job(request, lease=self.lease)
+        self.bench.start_job(request, lease=self.lease, runs_in=_asked_in(message.state))
 
     def show_facts(self) -> None:
         """The lines below the form."""
@@ -133,10 +164,24 @@ class LaunchScreen(BenchScreen):
                 facts |= _device_facts(device, needs_gpu=self.spec.needs_gpu)
             except HfbenchError as error:
                 facts["device"] = Fact("device", str(error), "error")
-        if lacking := self.spec.missing():
-            install = f"; pip install 'hfbench[{self.spec.extra}]'" if self.spec.extra else ""
-            facts["needs"] = Fact("missing", f"{', '.join(lacking)}{install}", "error")
-        return facts
+        with self._placing:  # asking an environment may take as long as its limit: once for all keys pressed meanwhile
+            asked = _asked_in(state)
+            if asked not in self._places:
+                self._places[asked] = self._place(asked)
+            facts["needs"] = self._places[asked]
+        return {name: fact for name, fact in facts.items() if fact.value}
+
+    def _place(self, asked: str) -> Fact:
+        """Where the job would run, or what is missing for it; without a text where there is nothing to say."""
+        try:
+            place = place_for(self.spec, asked)
+        except HfbenchError as error:
+            return Fact("in" if asked else "missing", str(error), "error")
+        if place.why:
+            return Fact("runs in", place.why, "warn")
+        lacking = [] if place.environment else self.spec.missing()
+        install = f"; pip install 'hfbench[{self.spec.extra}]'" if self.spec.extra else ""
+        return Fact("missing", f"{', '.join(lacking)}{install}" if lacking else "", "error")
 
     def device_of(self, state: FormState) -> str:
         """The device the job would hold; empty when it needs none."""
@@ -162,12 +207,20 @@ class LaunchScreen(BenchScreen):
             return
         from hfbench.scripts.format import arguments_of, step_text
 
-        await self.copy(step_text(self.spec.name, arguments_of(self.spec, request)))
+        arguments = arguments_of(self.spec, request)
+        if asked := _asked_in(self.state):
+            arguments[RUNS_IN.name] = asked
+        await self.copy(step_text(self.spec.name, arguments))
 
     def action_lease(self) -> None:
         """Wait for the device, or do not."""
         self.lease = not self.lease
         self.show_facts()
+
+
+def _asked_in(state: FormState) -> str:
+    """The environment the form names; empty leaves it to hfbench."""
+    return str(state.running.get(RUNS_IN.name, ""))
 
 
 def _device_facts(device: str, *, needs_gpu: bool) -> dict[str, Fact]:

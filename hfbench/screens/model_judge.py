@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hfbench.actions.check import CheckResult
     from hfbench.actions.resolve import ResolveResult
     from hfbench.actions.rule import RuleResult
+    from hfbench.actions.runtimes import RuntimesResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +20,8 @@ class Judgement:
     """What is known so far; `under_way` until the last answer came."""
 
     resolution: ResolveResult | None = None
+    matrix: RuntimesResult | None = None
+    """Every runtime on this machine's card; None too for a reference that leads nowhere."""
     check: CheckResult | None = None
     rules: Mapping[str, RuleResult] = field(default_factory=dict)
     """The rules of the findings by id, for whoever wants one explained."""
@@ -38,7 +41,9 @@ def judge_model(reference: str, cache_dir: str | None, show: Show, stopped: Call
     values |= {"cache_dir": cache_dir} if cache_dir else {}
     judgement = Judgement()
     with Aside() as aside:
-        for name in ("resolve", "check"):
+        for name, field_name in (("resolve", "resolution"), ("runtimes", "matrix"), ("check", "check")):
+            if name == "runtimes" and not (judgement.resolution and judgement.resolution.folder):
+                continue  # resolving told already why there is nothing to judge
             try:
                 result = aside.ask(name, values, stopped)
             except Interrupted:
@@ -46,7 +51,7 @@ def judge_model(reference: str, cache_dir: str | None, show: Show, stopped: Call
             except HfbenchError as error:
                 judgement = replace(judgement, troubles=(*judgement.troubles, error))
             else:
-                judgement = replace(judgement, **{"resolution" if name == "resolve" else "check": result})
+                judgement = replace(judgement, **{field_name: result})
             show(judgement)
         rules: dict[str, RuleResult] = {}
         for id in dict.fromkeys(each.id for each in judgement.check.findings) if judgement.check else ():

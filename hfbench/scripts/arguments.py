@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from hfbench.actions.base import Action, Spec
 from hfbench.actions.params import Param, Problem
+from hfbench.config import HERE
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.scripts.errors import Code, Problems
 from hfbench.scripts.parse import RESERVED, Step, scalars_of
@@ -123,6 +124,27 @@ def timeout_of(step: Step, environment: Environment, problems: Problems) -> floa
     except Broken:
         pass
     return None
+
+
+def environment_of(step: Step, spec: Spec, known: Collection[str], environment: Environment, problems: Problems) -> str:
+    """The environment a step's job runs in; empty without one or when it is wrong."""
+    if (scalar := step.runs_in) is None:
+        return ""
+    try:
+        name = environment.value(scalar)
+    except Broken:
+        return ""
+    if not isinstance(name, str) or not name:
+        problems.add(Code.BAD_ENVIRONMENT, scalar.span, f"{scalar.text!r} is not the name of an environment")
+    elif spec.inline:
+        message = f"{spec.name} runs in the process of the script: `in` is for actions that run as jobs"
+        problems.add(Code.BAD_ENVIRONMENT, scalar.span, message, "remove it")
+    elif "/" not in name and name not in (HERE, *known):
+        hint = problems.near(name, (HERE, *known)) or f"known: {', '.join((HERE, *known))}"
+        problems.add(Code.BAD_ENVIRONMENT, scalar.span, f"no environment is called {name!r}", hint)
+    else:
+        return name
+    return ""
 
 
 def _is_filled(argument: Argument) -> bool:

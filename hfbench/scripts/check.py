@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hfbench.actions.base import Spec
-from hfbench.scripts.arguments import RequestBuilder, find_action, known_arguments, timeout_of
+from hfbench.scripts.arguments import RequestBuilder, environment_of, find_action, known_arguments, timeout_of
 from hfbench.scripts.errors import Code, Problems, ScriptError
 from hfbench.scripts.expand import expand
 from hfbench.scripts.expectation import EXAMPLE, BadExpectation, Expectation, mismatch, parse_expectation
@@ -31,14 +31,17 @@ class Checked:
     warnings: tuple[ScriptError, ...]
 
 
-def check(source: bytes, file: Path, actions: Mapping[str, Spec]) -> Checked:
+def check(source: bytes, file: Path, actions: Mapping[str, Spec], environments: Collection[str] = ()) -> Checked:
     """Check a script whole: text, shape, names, and every value of every cell. Nothing is run and nothing is read
-    but `source`."""
+    but `source`; `environments` are the names that `in` may have."""
     problems = Problems()
     script = parse(read_tree(source, problems), problems)
     variables = check_variables(script, _texts(script), problems)
     saved = _saved(script, actions, problems)
-    steps = [_CheckedStep(step, number, actions, saved, problems) for number, step in enumerate(script.steps, 1)]
+    steps = [
+        _CheckedStep(step, number, actions, environments, saved, problems)
+        for number, step in enumerate(script.steps, 1)
+    ]
     cells: list[Cell] = []
     budget = Budget()
     for axes in expand(script, problems):
@@ -70,9 +73,15 @@ class _CheckedStep:
     """A step beside the declaration of its action and the names that the script's steps save."""
 
     def __init__(
-        self, step: Step, number: int, actions: Mapping[str, Spec], saved: Mapping[str, Saved], problems: Problems
+        self,
+        step: Step,
+        number: int,
+        actions: Mapping[str, Spec],
+        environments: Collection[str],
+        saved: Mapping[str, Saved],
+        problems: Problems,
     ) -> None:
-        self.step, self.problems = step, problems
+        self.step, self.problems, self.environments = step, problems, environments
         self.spec = find_action(step, actions, problems)
         self.number = number
         self.saved = saved
@@ -86,7 +95,10 @@ class _CheckedStep:
         timeout = timeout_of(self.step, environment, self.problems)
         expectations = [self._expectation(scalar, environment) for scalar in self.step.expect]
         request = self._builder.build(environment, label) if self.spec is not None else None
-        if self.spec is None or request is None:
+        if self.spec is None:
+            return None
+        runs_in = environment_of(self.step, self.spec, self.environments, environment, self.problems)
+        if request is None:
             return None
         return PlannedStep(
             number=self.number,
@@ -94,6 +106,7 @@ class _CheckedStep:
             spec=self.spec,
             request=request,
             timeout=timeout,
+            runs_in=runs_in,
             save_as=self.step.save_as.text if self.step.save_as else "",
             expectations=tuple(filter(None, expectations)),
             on_fail=self.step.on_fail,
@@ -167,4 +180,6 @@ def _texts(script: Script) -> Iterator[Scalar]:
             yield from scalars_of(entry.value)
         if step.timeout:
             yield step.timeout
+        if step.runs_in:
+            yield step.runs_in
         yield from step.expect

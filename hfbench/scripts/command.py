@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hfbench.actions.registry import catalogue
+from hfbench.config import read_config
 from hfbench.errors import UsageError
 from hfbench.exits import Exit, complain
 from hfbench.jobs.fingerprint import fingerprint, git_revision
@@ -41,7 +42,9 @@ def run_script(path: Path, *, check: bool, dry_run: bool, results: Path | None, 
 def load_plan(path: Path) -> Plan:
     """The plan of a script file; InvalidScript has every error, warnings go to stderr."""
     known = catalogue()
-    checked = check_source(read_source(path), path, known.actions)
+    source = read_source(path)
+    environments = read_config().environments if b"in:" in source else ()  # a wrong configuration stops no other script
+    checked = check_source(source, path, known.actions, environments)
     if checked.plan is None:
         if any(error.code == Code.UNKNOWN_ACTION for error in checked.errors):
             for broken in known.broken:  # it may hold the action that is not known
@@ -86,6 +89,7 @@ def _dry_run(plan: Plan, results: Results) -> Exit:
             action=step.spec.name,
             params=step.shown_values(),
             timeout_s=step.timeout,
+            **({"in": step.runs_in} if step.runs_in else {}),
             save_as=step.save_as or None,
             expect=[expectation.text for expectation in step.expectations],
             on_fail=step.on_fail,

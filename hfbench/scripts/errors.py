@@ -49,6 +49,7 @@ class Code(StrEnum):
     MISSING_ARGUMENT = "missing-argument"
     BAD_VALUE = "bad-value"
     BAD_TIMEOUT = "bad-timeout"
+    BAD_ENVIRONMENT = "bad-environment"
     BAD_ON_FAIL = "bad-on-fail"
     BAD_SUBSTITUTION = "bad-substitution"
     UNKNOWN_VARIABLE = "unknown-variable"

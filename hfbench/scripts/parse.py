@@ -12,7 +12,7 @@ from hfbench.scripts.tree import Entry, Listing, Node, Scalar, Table, described
 VERSION = 1
 TOP_KEYS = ("hfbench", "name", "vars", "matrix", "steps")
 STEP_KEYS = ("expect", "on_fail")
-RESERVED = ("save_as", "timeout")
+RESERVED = ("save_as", "timeout", "in")
 """Arguments that every step takes and no action sees."""
 
 OnFail = Literal["stop", "continue"]
@@ -49,6 +49,7 @@ class Step:
     arguments: tuple[Entry, ...] = ()
     save_as: Scalar | None = None
     timeout: Scalar | None = None
+    runs_in: Scalar | None = None
     expect: tuple[Scalar, ...] = ()
     on_fail: OnFail = "stop"
 
@@ -185,6 +186,7 @@ class _Parser:
             arguments=tuple(each for each in arguments if each.key.text not in RESERVED),
             save_as=save_as,
             timeout=reserved.get("timeout"),
+            runs_in=reserved.get("in"),
             expect=self._expect(node.get("expect")),
             on_fail=self._on_fail(node.get("on_fail")),
         )

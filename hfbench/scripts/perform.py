@@ -6,11 +6,12 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from hfbench.actions.results import exit_of, result_data
+from hfbench.environments.choose import place_for
 from hfbench.errors import HfbenchError, MissingError, error_from_parts, foreseen
 from hfbench.exits import Exit
 from hfbench.jobs.cancel import cancel
@@ -85,10 +86,10 @@ def perform(
         started(None)
         return _inline(step, stop, say, began)
     try:
-        job = launch(
-            jobs_root(),
-            JobRequest(action=step.spec.name, params=step.spec.values(step.request), timeout=step.timeout, label=label),
-        )
+        place = asdict(place_for(step.spec, step.runs_in))
+        params = step.spec.values(step.request)
+        asked = JobRequest(action=step.spec.name, params=params, timeout=step.timeout, label=label, **place)
+        job = launch(jobs_root(), asked)
     except HfbenchError as error:
         started(None)
         return Outcome(status=Status.FAILED, seconds=time.monotonic() - began, error=error.parts())

@@ -30,6 +30,8 @@ class PlannedStep:
     spec: Spec
     request: Action
     timeout: float | None = None
+    runs_in: str = ""
+    """The environment its job runs in; empty leaves it to hfbench."""
     save_as: str = ""
     expectations: tuple[Expectation, ...] = ()
     on_fail: OnFail = "stop"

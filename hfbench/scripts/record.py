@@ -9,6 +9,7 @@ from pathlib import Path
 from hfbench.actions.base import Spec
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.scripts.format import arguments_of, script_text
+from hfbench.scripts.templates import escape
 from hfbench.scripts.tree import Value
 
 
@@ -38,7 +39,7 @@ class Recorder:
     def __len__(self) -> int:
         return len(self._steps)
 
-    def add(self, spec: Spec, request: object) -> None:
+    def add(self, spec: Spec, request: object, *, runs_in: str = "") -> None:
         """Take one dispatched action, if recording. The result of a job gets a name, so that it can be expected."""
         if not self.recording:
             return
@@ -46,6 +47,8 @@ class Recorder:
         for param in spec.params:
             if param.kind == "model" and isinstance(model := arguments.get(param.name), str) and model:
                 arguments[param.name] = f"{{{{ {self._variable(model)} }}}}"
+        if runs_in:
+            arguments["in"] = escape(runs_in)
         if not spec.inline:
             arguments["save_as"] = self._save_name(spec)
         self._steps.append((spec.name, arguments))

@@ -26,15 +26,7 @@ class PlanSide(SeeThrough, Vertical):
     DEFAULT_CSS = "PlanSide { width: 1fr; }"
 
 
-class Reflowed(SpanView):
-    """Laid out anew when the scrollbar comes or goes, which takes a cell and is no resize to Textual."""
-
-    def watch_show_vertical_scrollbar(self) -> None:
-        """No text is left below the scrollbar."""
-        self.call_after_refresh(self.on_resize)
-
-
-class RowDetail(Reflowed):
+class RowDetail(SpanView):
     """The row under the cursor in full."""
 
     help = Help("Row of the plan", "What becomes of tensors of one kind. Arrows scroll; `escape` closes it.")
@@ -42,7 +34,7 @@ class RowDetail(Reflowed):
     DEFAULT_CSS = "RowDetail { display: none; height: 60%; margin-top: 1; }"
 
 
-class Walls(Reflowed):
+class Walls(SpanView):
     """Where it goes, how far it is, and the walls."""
 
     help = Help(

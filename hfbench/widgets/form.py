@@ -101,7 +101,7 @@ class Form(VerticalScroll, can_focus=True):
 
     def compose(self) -> ComposeResult:
         """Label, value and hint of each field."""
-        for param in self.state.spec.params:
+        for param in self.state.params:
             with Horizontal():
                 yield Label(param.name, classes="label", markup=False)
                 yield FieldInput(param, self.state.texts[param.name])
@@ -137,7 +137,7 @@ class Form(VerticalScroll, can_focus=True):
 
     def _judge(self) -> None:
         problems, sign = self.state.problems, glyphs_of(self.app).sign("error")
-        for param in self.state.spec.params:
+        for param in self.state.params:
             hint = self.query_one(f"#hint-{param.name}", Label)
             wrong = problems.get(param.name, "")
             text = f"{sign} {wrong}" if wrong else hint_of(param)
@@ -148,7 +148,7 @@ class Form(VerticalScroll, can_focus=True):
 
 def help_of(param: Param) -> str:
     """All that is to be known of a field, in a sentence."""
-    choices = param.choices or (("true", "false") if param.type is bool else ())
+    choices = param.listed or (("true", "false") if param.type is bool else ())
     parts = [param.help, f"one of {', '.join(choices)}" if choices else "", f"in {param.unit}" if param.unit else ""]
     return "; ".join(filter(None, [*parts, param.bounds]))
 
@@ -156,7 +156,7 @@ def help_of(param: Param) -> str:
 def hint_of(param: Param) -> str:
     """What a field takes: its choices, else its unit and what it means. Bounds are told when they are crossed."""
     if param.choices:
-        return f"[{', '.join(param.choices)}]"
+        return f"[{', '.join(param.listed)}]"
     if param.type is bool:
         return "[true, false]  " + param.help
     return ": ".join(filter(None, [param.unit, param.help]))

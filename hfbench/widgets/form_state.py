@@ -15,11 +15,18 @@ class FormState:
 
     spec: Spec
     texts: Mapping[str, str]
+    runs: tuple[Param, ...] = ()
+    """Fields of how the job runs, below those of the action."""
 
     @classmethod
-    def of(cls, spec: Spec, values: Mapping[str, object]) -> FormState:
+    def of(cls, spec: Spec, values: Mapping[str, object], runs: tuple[Param, ...] = ()) -> FormState:
         """A form filled with these values, and with defaults where none is given."""
-        return cls(spec, {param.name: _shown(param, values) for param in spec.params})
+        return cls(spec, {param.name: _shown(param, values) for param in (*spec.params, *runs)}, runs)
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """All fields, in the order they are shown."""
+        return (*self.spec.params, *self.runs)
 
     def typed(self, name: str, text: str) -> FormState:
         """The form after a field was changed."""
@@ -28,14 +35,17 @@ class FormState:
     @property
     def problems(self) -> dict[str, str]:
         """What is wrong, by field."""
-        return {name: problem for name, problem in ((p.name, self._problem(p)) for p in self.spec.params) if problem}
+        return {name: problem for name, problem in ((p.name, self._problem(p)) for p in self.params) if problem}
 
     @property
     def values(self) -> dict[str, object]:
-        """The fields that can be read."""
-        return {
-            p.name: p.parse(self.texts[p.name]) for p in self.spec.params if not self._problem(p) and self._given(p)
-        }
+        """The fields of the action that can be read."""
+        return self._read(self.spec.params)
+
+    @property
+    def running(self) -> dict[str, object]:
+        """The fields of how the job runs that can be read."""
+        return self._read(self.runs)
 
     @property
     def request(self) -> Action | None:
@@ -48,7 +58,10 @@ class FormState:
     @property
     def command(self) -> str:
         """The shell command that does the same."""
-        return command_line(["hfbench", *self.spec.name.split(".")], self.spec.params, self.values)
+        return command_line(["hfbench", *self.spec.name.split(".")], self.params, {**self.values, **self.running})
+
+    def _read(self, params: tuple[Param, ...]) -> dict[str, object]:
+        return {p.name: p.parse(self.texts[p.name]) for p in params if not self._problem(p) and self._given(p)}
 
     def _given(self, param: Param) -> bool:
         """An empty text stands for the default, where there is one."""
@@ -75,6 +88,6 @@ def _shown(param: Param, values: Mapping[str, object]) -> str:
 def next_choice(param: Param, text: str) -> str | None:
     """The choice after the one typed, round and round; None for a field without choices."""
     choices = param.choices or (("true", "false") if param.type is bool else ())
-    if not choices:
+    if not choices or param.opened(text):
         return None
     return choices[(choices.index(text) + 1) % len(choices)] if text in choices else choices[0]

@@ -57,6 +57,10 @@ class SpanView(UnstyledFocus, ScrollView, can_focus=True, inherit_bindings=False
         if self.scrollable_content_region.width != self._width:
             self._laid(self.scrollable_content_region.width)
 
+    def watch_show_vertical_scrollbar(self) -> None:
+        """The scrollbar takes a cell, which is no resize to Textual: no text may be left below it."""
+        self.call_after_refresh(self.on_resize)
+
     def render_line(self, y: int) -> Strip:
         """Textual's line interface."""
         row = y + self.scroll_offset.y

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 from faulty import write_megatron
 from tiny_models import make_tiny
 
+from hfbench.actions.convert_megatron import ConvertMegatron
 from hfbench.actions.verify import Verify
 from hfbench.convert.walls.report import wall_lines
 from hfbench.convert.walls.results import OWN_PASS, Core, Fact, ForwardWall, TaskWall, Walls, WeightsWall
@@ -70,6 +72,30 @@ def test_two_megatron_checkpoints_are_refused(source: Path, tmp_path: Path) -> N
     made = write_megatron(source, tmp_path / "mg")
     with pytest.raises(UsageError, match="both are Megatron checkpoints"):
         prove(str(made), made, Run(), walls=("weights",))
+
+
+def test_what_was_converted_may_lie_in_the_cache(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    repo = tmp_path / "cache" / "models--org--again"
+    shutil.copytree(source, repo / "snapshots" / commit)
+    (repo / "refs").mkdir()
+    (repo / "refs" / "main").write_text(commit)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    proof = prove(str(source), Path("org/again"), Run(), walls=("weights",))
+    assert (proof.verdict, proof.converted) == ("proven", str(repo / "snapshots" / commit))
+    with pytest.raises(HfbenchError, match="org/other"):
+        prove(str(source), Path("org/other"), Run(), walls=("weights",))
+
+
+def test_the_family_told_is_that_of_what_was_converted(source: Path, tmp_path: Path) -> None:
+    made = tmp_path / "mg"
+    ConvertMegatron(model=str(source), out=made).perform(Run())
+    assert prove(str(source), made, Run(), walls=()).family == "llama"
+    config = json.loads((source / "config.json").read_text())
+    other = tmp_path / "other"
+    shutil.copytree(source, other)
+    (other / "config.json").write_text(json.dumps({**config, "model_type": "mistral", "sliding_window": None}))
+    assert prove(str(other), made, Run(), walls=()).family == "llama by its arguments, mistral by the reference"
 
 
 def test_environments(source: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hfbench.actions.convert_hf import ConvertHf
 from hfbench.actions.convert_megatron import ConvertMegatron
 from hfbench.convert.boxes import TensorSpec
 from hfbench.convert.formats.open import open_tensors
-from hfbench.convert.megatron.parallel import Parallel
+from hfbench.convert.megatron.destination import Destination
 from hfbench.convert.megatron.plan import plan_megatron
 from hfbench.convert.safetensors_writer import Entry, SafetensorsWriter
 from hfbench.convert.stored import Stored
@@ -29,7 +29,7 @@ def random_bits(model: Checkpoint) -> dict[str, bytes]:
     source = numpy.random.default_rng(7)
     sizes = {name: spec.rows * spec.columns * WIDTH[spec.dtype] for name, spec in model.specs.items()}
     found = {name: source.bytes(size) for name, size in sizes.items()}
-    return found | {copy: found[first] for copy, first in plan_megatron(model.config, model.specs, Parallel()).twins}
+    return found | {copy: found[first] for copy, first in plan_megatron(model.config, model.specs, Destination()).twins}
 
 
 def save(folder: Path, model: Checkpoint, bits: dict[str, bytes]) -> None:

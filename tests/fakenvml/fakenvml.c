@@ -242,6 +242,7 @@ result nvmlDeviceGetTemperatureThreshold(device *gpu, u32 kind, u32 *celsius) {
 result nvmlDeviceGetPowerUsage ANSWER(u32, 312500)
 result nvmlDeviceGetEnforcedPowerLimit ANSWER(u32, 600000)
 result nvmlDeviceGetPowerManagementLimit ANSWER(u32, 600000)
+result nvmlDeviceGetPowerManagementDefaultLimit ANSWER(u32, 700000)
 result nvmlDeviceGetTotalEnergyConsumption ANSWER(u64, 7200000)
 result nvmlDeviceGetFanSpeed(device *gpu, u32 *percent) { PLAYED(gpu->number); (void)percent; return NOT_SUPPORTED; }
 result nvmlDeviceGetPerformanceState ANSWER(int, 0)

@@ -10,7 +10,7 @@ import pytest
 
 from hfbench.errors import UsageError
 from hfbench.gpu import devices
-from hfbench.gpu.devices import Gpu, Inventory, _visible, choose_device, parse_device
+from hfbench.gpu.devices import Gpu, Inventory, choose_device, parse_device, visible_gpus
 
 WithNvml = Callable[..., Any]
 ASK = """
@@ -114,8 +114,8 @@ def test_without_a_driver_a_gpu_is_missing_with_the_reason(with_nvml: WithNvml, 
 )
 def test_the_setting_is_read_as_cuda_reads_it(setting: str | None, kept: list[int]) -> None:
     gpus = [Gpu(index=number, lease=f"GPU-{letters}", name="") for number, letters in enumerate(("aa", "bb", "cc"))]
-    assert [gpu.index for gpu in _visible(gpus, setting)] == kept
+    assert [gpu.index for gpu in visible_gpus(gpus, setting)] == kept
 
 
 def test_a_slice_of_a_gpu_is_leased_by_its_own_uuid() -> None:
-    assert [gpu.lease for gpu in _visible([], "MIG-1234")] == ["MIG-1234"]
+    assert [gpu.lease for gpu in visible_gpus([], "MIG-1234")] == ["MIG-1234"]

@@ -52,7 +52,11 @@ class JobStory:
 
     def launch(self, action: str, *, grace: float = 10.0, **told: Any) -> JobStory:
         """Start a job; `lease`, `timeout` and `command` are the request's, all else are the action's fields."""
-        of_request = {name: told.pop(name) for name in ("lease", "timeout", "command", "label") if name in told}
+        of_request = {
+            name: told.pop(name)
+            for name in ("lease", "timeout", "command", "label", "environment", "why")
+            if name in told
+        }
         self._job = launch(self.root, JobRequest(action=action, params=told, grace=grace, **of_request))
         return self
 

@@ -255,3 +255,12 @@ async def test_the_palette_asks_which_model_when_another_is_wanted(bench: Any, u
         await until(pilot, lambda: planned(pilot))
         assert pilot.app.screen.view.source.reference == str(tiny)
         assert pilot.app.screen.query_one(Walls).size.height >= 5
+
+
+@pytest.mark.parametrize(("size", "width"), [((80, 24), 26), ((120, 30), 30)])
+async def test_on_a_wide_terminal_the_chooser_takes_more(
+    bench: Any, until: Any, tiny: Path, size: tuple[int, int], width: int
+) -> None:
+    async with bench().run_test(size=size) as pilot:
+        screen = await opened(pilot, until, tiny)
+        await until(pilot, lambda: screen.query_one(ConvertChooser).outer_size.width == width)

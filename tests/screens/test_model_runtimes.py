@@ -14,9 +14,10 @@ from small_model import all_of, config, make, put
 
 from hfbench.actions import aside
 from hfbench.actions.resolve import Resolve
+from hfbench.actions.runtimes import Runtimes
 from hfbench.jobs.run import Run
-from hfbench.models.runtimes import TITLES
 from hfbench.paths import cache_root
+from hfbench.screens.launch import LaunchScreen
 from hfbench.screens.model import ModelScreen
 from hfbench.screens.model_tabs.explanation import MOST_FACTS, Explanation, data_facts
 from hfbench.screens.model_tabs.runtimes import RuntimesTab, Steps, Verdicts
@@ -49,9 +50,12 @@ async def test_every_step_and_every_verdict_is_told_in_order(
         ]
         assert told == [(step.step, step.found) for step in wanted.steps]
         await until(pilot, lambda: any("config format" in line and "config.json" in line for line in picture(pilot)))
-        shown = [line.lstrip("> ").split() for line in picture(pilot)]
-        titles = [words[1] for words in shown if len(words) > 1 and words[0] == "ok" and words[1] in TITLES.values()]
-        assert titles == list(TITLES.values())
+        names = [row.title for row in Runtimes(model=str(sound)).perform(Run()).rows]
+        shown = "\n".join(picture(pilot))
+        places = [shown.find(f"ok  {name}") for name in names]
+        assert len(names) == 10
+        assert -1 not in places
+        assert places == sorted(places)
 
 
 async def test_enter_opens_all_of_a_step_and_escape_goes_back(
@@ -100,13 +104,46 @@ async def test_a_verdict_names_files_read_files_passed_over_and_code_that_would_
         assert "passed over extra.bin" in page
         assert "remote code configuration_mine.py helper.py modeling_mine.py" in page
         assert isinstance(pilot.app.screen.focused, Verdicts)
-        await pilot.press("down")
+        await pilot.press(*["down"] * 4)
         await until(
             pilot,
             lambda: "Give --trust-remote-code" in " ".join("\n".join(line[60:] for line in picture(pilot)).split()),
         )
         await pilot.press("escape")
         assert not tab.explains
+
+
+async def test_x_opens_the_form_of_a_runtime_and_copies_the_command_that_serves(
+    bench: Any, until: Any, picture: Any, sound: Path
+) -> None:
+    board = cache_root() / "clipboard.txt"
+    async with bench(str(sound)).run_test(size=(80, 24)) as pilot:
+        tab = await opened(pilot, until)
+        await until(pilot, lambda: "x start" in text(picture, pilot))
+        await pilot.press("tab", "down", "x")
+        await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen))
+        form = pilot.app.screen.state
+        assert form.texts["model"] == str(sound)
+        assert form.texts["mode"] == "compile"
+        await pilot.press("escape")
+        tab.verdicts.move_to("vllm")
+        await pilot.press("x")
+        await until(pilot, lambda: board.exists() and board.read_text() == f"vllm serve {sound}")
+        tab.verdicts.move_to("llama_cpp")
+        await until(pilot, lambda: "x start" not in text(picture, pilot))
+
+
+async def test_a_command_that_cannot_work_is_refused_with_its_reason(bench: Any, until: Any, sound: Path) -> None:
+    code = {"AutoConfig": "configuration_mine.C", "AutoModelForCausalLM": "modeling_mine.M"}
+    edits = [put("configuration_mine.py", ""), put("modeling_mine.py", "")]
+    all_of(config(model_type="mine", architectures=["M"], auto_map=code), *edits)(sound)
+    async with bench(str(sound)).run_test(size=(120, 40)) as pilot:
+        tab = await opened(pilot, until)
+        tab.verdicts.move_to("vllm")
+        await pilot.press("x")
+        await until(pilot, lambda: pilot.app._notifications)
+        [told] = pilot.app._notifications
+        assert "the model needs code of its repository: configuration_mine.py, modeling_mine.py" in told.message
 
 
 async def test_a_reference_that_leads_nowhere_is_traced_as_far_as_it_goes(bench: Any, until: Any, picture: Any) -> None:

@@ -98,7 +98,7 @@ class TestPictures:
         llama(place / "models" / "my-finetune-v3", layers=8, shards=4, missing=True)
 
         async def scene(pilot: Pilot[None]) -> None:
-            await judged(pilot, until, "models/my-finetune-v3", "RuntimesTab", ["tab", "down", "enter"])
+            await judged(pilot, until, "models/my-finetune-v3", "RuntimesTab", ["tab", *["down"] * 4, "enter"])
             assert pilot.app.screen.front.explains
 
         take(look, scene)

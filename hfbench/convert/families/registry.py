@@ -11,7 +11,6 @@ from typing import Any
 from hfbench.convert.families.table import Family
 from hfbench.errors import UsageError
 from hfbench.models.problem import quoted
-from hfbench.text import did_you_mean
 
 PARTS = ("text_config", "llm_config", "language_config", "thinker_config")
 """Where configurations of composite models keep that of their language model."""
@@ -45,5 +44,4 @@ def family_of(config: Mapping[str, Any]) -> Family:
         raise UsageError(told, remedy="save its language model by itself; supported are " + known)
     if kind is None:
         raise UsageError("config.json gives no model_type", remedy=f"supported are {known}")
-    near = did_you_mean(str(kind), by_type)
-    raise UsageError(f"the model type {quoted(kind)} is not supported", remedy=near or f"supported are {known}")
+    raise UsageError(f"the model type {quoted(kind)} is none of those supported", remedy=f"they are {known}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
@@ -122,6 +123,7 @@ def open_megatron(folder: Path) -> dict[str, Stored | Joined]:
         return open_torch_dist(folder)
     found: dict[str, Stored | Joined] = {}
     first: dict[str, object] = {}
+    processes: dict[str, object] = {}
     for rank in ranks:
         file = _rank_file(folder / rank, folder)
         model, told = _model_of(file), _identity(file)
@@ -132,10 +134,12 @@ def open_megatron(folder: Path) -> dict[str, Stored | Joined]:
                 where=file.path,
                 remedy="the ranks are of different checkpoints: bring those of one together",
             )
+        processes[rank] = _process_of(file)
         refuse_unread(file, model)
         for name, tensor in model.items():
             if isinstance(tensor, TensorRef):  # `_extra_state` is None or bytes
                 found[f"{rank}:{name}"] = file.stored(f"{rank}:{name}", tensor)
+    _refuse_exchanged(folder, processes)
     return found
 
 
@@ -221,6 +225,30 @@ def _identity(file: TorchFile) -> dict[str, object]:
     content = file.content if isinstance(file.content, dict) else {}
     args, _ = plain_arguments(content.get("args"), file.path)
     return {"iteration": content.get("iteration"), **{name: args.get(name) for name in MUST_AGREE}}
+
+
+def _process_of(file: TorchFile) -> object:
+    """The number of the process that saved a file, where its arguments tell one."""
+    content = file.content if isinstance(file.content, dict) else {}
+    namespace = content.get("args")
+    return namespace.attributes().get("rank") if isinstance(namespace, StandIn) else None
+
+
+def _refuse_exchanged(folder: Path, processes: Mapping[str, object]) -> None:
+    """HfbenchError for two ranks whose files were saved by each other's process.
+
+    However Megatron orders its processes, their numbers rise with each of TP, PP and EP. Tools that save all ranks
+    from one process tell nothing.
+    """
+    numbers = {rank: number for rank, number in processes.items() if type(number) is int}
+    if len(set(numbers.values())) != len(processes):
+        return
+    places = {rank: tuple(map(int, rank.removeprefix("mp_rank_").split("_"))) for rank in numbers}
+    for one, other in combinations(places, 2):
+        steps = [b - a for a, b in zip(places[one], places[other], strict=True) if a != b]
+        if len(steps) == 1 and (steps[0] > 0) != (numbers[other] > numbers[one]):
+            found = f"{one} and {other} hold files that the processes {numbers[one]} and {numbers[other]} saved"
+            raise HfbenchError(found, where=folder, remedy="files were exchanged: fetch the checkpoint again")
 
 
 def _model_of(file: TorchFile) -> dict[str, object]:

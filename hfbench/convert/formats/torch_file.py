@@ -23,7 +23,7 @@ ZIP, TAR = b"PK\x03\x04", b"ustar"
 OLD_MAGIC = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 """The number with which torch's files began before version 1.6."""
 
-SAVE_AGAIN = "load it with torch where you trust its origin, and save it again with torch.save"
+SAVE_AGAIN = "write it again with torch: torch.save(torch.load(FILE, weights_only=True), OTHER_FILE)"
 
 
 @dataclass(frozen=True)

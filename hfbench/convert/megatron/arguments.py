@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from hfbench.convert.families.numbers import fraction
 from hfbench.convert.families.table import Family
-from hfbench.convert.megatron.parallel import Parallel
+from hfbench.convert.formats.inert import TORCH_DTYPES
+from hfbench.convert.megatron.destination import Destination
 from hfbench.convert.megatron.rope import rope_keys, tell_rope
 from hfbench.convert.megatron.sizes import padded_to
 from hfbench.errors import UsageError
 from hfbench.estimate.settings import NotKnown, Settings
 from hfbench.models.problem import quoted
-
-Format = Literal["torch", "torch_dist"]
-Names = Literal["local", "te"]
-
-DIVISIBLE_BY = 128
-"""Megatron's default of --make-vocab-size-divisible-by."""
 
 LONGEST_SEQUENCE = 4096
 """Of seq_length, which a launch may raise up to max_position_embeddings: more memory is to be asked for, not found."""
@@ -75,26 +70,17 @@ UNUSED: Mapping[str, Any] = {
 """Arguments that stand in every checkpoint, as they are where a family says nothing."""
 
 
-def arguments_of(
-    family: Family,
-    config: Mapping[str, Any],
-    parallel: Parallel,
-    *,
-    format: Format,
-    names: Names,
-    dtype: str,
-    divisible_by: int = DIVISIBLE_BY,
-) -> dict[str, Any]:
+def arguments_of(family: Family, config: Mapping[str, Any], destination: Destination, *, dtype: str) -> dict[str, Any]:
     """The arguments as plain values; `dtype` is that of most weights. UsageError for what Megatron cannot express."""
     settings = Settings(config)
     try:
         args = _of_model(family, settings)
         family.arguments(settings, args)
     except NotKnown as error:
-        raise UsageError(str(error), where="config.json", remedy="give the key in config.json") from None
+        raise UsageError(str(error), where="config.json", remedy="mend config.json") from None
     _check_activation(family, settings)
     tell_rope(config, settings.kind, args)
-    args.update(_of_layout(args, parallel, format, names, dtype, divisible_by))
+    args.update(_of_layout(args, destination, dtype))
     return args
 
 
@@ -113,9 +99,6 @@ def config_of(family: Family, args: Mapping[str, Any], *, vocab: int, dtype: str
     family.config(known, config)
     config["dtype"] = config["torch_dtype"] = TORCH_DTYPES.get(dtype, "float32")
     return config
-
-
-TORCH_DTYPES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32"}
 
 
 def _of_model(family: Family, settings: Settings) -> dict[str, Any]:
@@ -143,9 +126,8 @@ def _of_model(family: Family, settings: Settings) -> dict[str, Any]:
     return args
 
 
-def _of_layout(
-    args: Mapping[str, Any], parallel: Parallel, format: Format, names: Names, dtype: str, divisible_by: int
-) -> dict[str, Any]:
+def _of_layout(args: Mapping[str, Any], destination: Destination, dtype: str) -> dict[str, Any]:
+    parallel, te = destination.parallel, destination.names == "te"
     learned = args["position_embedding_type"] == "learned_absolute"
     experts = bool(args["num_experts"])
     return {
@@ -153,10 +135,10 @@ def _of_layout(
         "add_position_embedding": learned,
         "use_rotary_position_embeddings": not learned,
         "seq_length": min(args["max_position_embeddings"], LONGEST_SEQUENCE),
-        "padded_vocab_size": padded_to(args["vocab_size"], divisible_by, parallel.tp),
-        "make_vocab_size_divisible_by": divisible_by,
+        "padded_vocab_size": padded_to(args["vocab_size"], destination.divisible_by, parallel.tp),
+        "make_vocab_size_divisible_by": destination.divisible_by,
         "moe_token_dispatcher_type": "alltoall" if experts else "allgather",
-        "moe_grouped_gemm": experts and names == "te",
+        "moe_grouped_gemm": experts and te,
         "tokenizer_type": "HuggingFaceTokenizer",
         "tokenizer_model": None,
         "tensor_model_parallel_size": parallel.tp,
@@ -165,8 +147,8 @@ def _of_layout(
         "expert_tensor_parallel_size": parallel.tp,
         "decoder_first_pipeline_num_layers": parallel.first_stage_layers,
         "decoder_last_pipeline_num_layers": parallel.last_stage_layers,
-        "ckpt_format": format,
-        "transformer_impl": "transformer_engine" if names == "te" else "local",
+        "ckpt_format": destination.format,
+        "transformer_impl": "transformer_engine" if te else "local",
         "bf16": dtype == "BF16",
         "fp16": dtype == "F16",
         "consumed_train_samples": 0,

@@ -8,29 +8,30 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hfbench.convert.boxes import Box, TensorSpec
+from hfbench.convert.beside import carried_files
+from hfbench.convert.boxes import TensorSpec
 from hfbench.convert.formats.distcp_layout import lay_out_torch_dist
 from hfbench.convert.formats.layout import FileLayout, bytes_by_file
 from hfbench.convert.formats.megatron_folder import MegatronFacts
 from hfbench.convert.formats.open import megatron_facts, open_tensors
 from hfbench.convert.formats.pt_layout import lay_out_pt
 from hfbench.convert.formats.safetensors_layout import SHARD_BYTES, lay_out_safetensors
-from hfbench.convert.megatron.arguments import DIVISIBLE_BY, Format, Names
+from hfbench.convert.megatron.destination import Destination
 from hfbench.convert.megatron.parallel import Parallel
-from hfbench.convert.megatron.placing import ITERATION
+from hfbench.convert.megatron.placing import ITERATION, rank_file
 from hfbench.convert.megatron.plan import model_of, plan_of
 from hfbench.convert.megatron.plan_back import plan_hf
 from hfbench.convert.megatron.proposals import proposals, rank_bytes
-from hfbench.convert.megatron.source import open_source, small_files
+from hfbench.convert.megatron.source import open_source
 from hfbench.convert.plan import Plan
 from hfbench.convert.plan_table import Proposal
 from hfbench.convert.stored import TensorSet
 from hfbench.convert.stream.assemble import Sources
 from hfbench.convert.stream.convert import Written, convert
+from hfbench.convert.stream.same import compared
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.jobs.run import Run
 from hfbench.models.config import CONFIG
-from hfbench.models.dtypes import BITS
 from hfbench.models.files import MEGATRON_TRACKER
 from hfbench.models.json_text import read_object
 from hfbench.models.problem import quoted
@@ -43,7 +44,6 @@ OLDEST = 2.0
 """Checkpoint version from which on the rows of a head lie together."""
 
 SAVE_AGAIN = "the checkpoint is inconsistent: save it again"
-COMPARED_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,32 +75,13 @@ class Conversion:
         )
 
 
-def to_megatron(
-    model: str,
-    parallel: Parallel,
-    *,
-    format: Format,
-    names: Names,
-    dtype: str | None = None,
-    divisible_by: int = DIVISIBLE_BY,
-    cache_dir: Path | None = None,
-) -> Conversion:
+def to_megatron(model: str, destination: Destination, *, cache_dir: Path | None = None) -> Conversion:
     """A model of Hugging Face, or a GGUF file, to be written for Megatron; errors as of `plan_megatron`."""
     source = open_source(model, cache_dir=cache_dir)
-    specs = specs_of(source.tensors)
-    read = model_of(source.config, specs, parallel, format=format, names=names, dtype=dtype, divisible_by=divisible_by)
-    plan = plan_of(read, parallel, format=format, names=names)
+    read = model_of(source.config, specs_of(source.tensors), destination)
+    plan = plan_of(read, destination)
     plan = replace(plan, notes=(*source.notes, *plan.notes))
-    content = {"args": Namespace(**plan.args), "checkpoint_version": 3.0, "iteration": 0}
-    layouts: list[FileLayout]
-    if format == "torch":
-        files: dict[str, list[TensorSpec]] = {}
-        for target in plan.targets:
-            files.setdefault(target.file, []).append(target.spec)
-        layouts = [lay_out_pt(path, inside, content) for path, inside in files.items()]
-    else:
-        everything = [target.spec for target in plan.targets]
-        layouts = lay_out_torch_dist(ITERATION, everything, content, stacked=plan.stacked)
+    layouts = _rank_files(plan, destination.parallel) if destination.format == "torch" else _torch_dist(plan)
     extra: dict[str, Path | bytes] = {f"{CARRIED}/{name}": content for name, content in source.beside.items()}
     extra[MEGATRON_TRACKER] = ITERATION.encode()
     extra[FLAGS] = _flag_lines(plan).encode()
@@ -110,7 +91,7 @@ def to_megatron(
         sources=source.tensors,
         layouts=tuple(layouts),
         extra=extra,
-        ranks=rank_bytes(read.items, read.sizes, parallel),
+        ranks=rank_bytes(read.items, read.sizes, destination.parallel),
         proposals=proposals(read.items, read.sizes),
     )
 
@@ -138,7 +119,7 @@ def to_hf(
     plan = plan_hf(facts.args, specs_of(tensors), given, vocab=vocab, dtype=dtype)
     specs = [target.spec for target in plan.targets]
     layouts = tuple(lay_out_safetensors(specs, most_bytes=shard_bytes))
-    extra = small_files(kept) if kept is not None and kept.is_dir() else {}
+    extra = carried_files(kept) if kept is not None and kept.is_dir() else {}
     if given != plan.args:
         extra[CONFIG] = json.dumps(dict(plan.args), indent=2, ensure_ascii=False).encode() + b"\n"
     elif file is not None:
@@ -153,20 +134,32 @@ def to_hf(
     )
 
 
+def _rank_files(plan: Plan, parallel: Parallel) -> list[FileLayout]:
+    """A file a rank, with the number of its process: files that were exchanged later are told by it."""
+    files: dict[str, list[TensorSpec]] = {}
+    for target in plan.targets:
+        files.setdefault(target.file, []).append(target.spec)
+    processes = {rank_file(parallel, rank): parallel.process(rank) for rank in parallel.ranks()}
+    return [lay_out_pt(path, inside, _common(plan, rank=processes[path])) for path, inside in files.items()]
+
+
+def _torch_dist(plan: Plan) -> list[FileLayout]:
+    specs = [target.spec for target in plan.targets]
+    return lay_out_torch_dist(ITERATION, specs, _common(plan), stacked=plan.stacked)
+
+
+def _common(plan: Plan, **more: int) -> dict[str, object]:
+    """What a checkpoint of Megatron holds beside its weights; `more` are arguments that other ranks have otherwise."""
+    return {"args": Namespace(**plan.args, **more), "checkpoint_version": 3.0, "iteration": 0}
+
+
 def compare_twins(plan: Plan, sources: TensorSet, run: Run) -> None:
     """HfbenchError for the first tensor that should repeat another and does not."""
     total = len(plan.twins)
     with Sources(sources) as reading:
         for place, (name, other) in enumerate(plan.twins):
-            one, two = sources.tensors[name], sources.tensors[other]
-            step = max(1, COMPARED_BYTES * 8 // max(1, one.spec.columns * BITS[one.spec.dtype]))
-            equal = one.spec.shape == two.spec.shape and one.spec.dtype == two.spec.dtype
-            for row in range(0, one.spec.rows if equal else 0, step):
-                box = Box(row, min(row + step, one.spec.rows), 0, one.spec.columns)
-                if reading.read(one, box) != reading.read(two, box):
-                    equal = False
-                    break
-            if not equal:
+            parts = compared(sources.tensors[name], sources.tensors[other], reading)
+            if not all(equal for _, equal in parts):
                 told = f"{quoted(name)} differs from {quoted(other)}, which it should repeat"
                 tied = "lm_head" in name
                 remedy = 'set "tie_word_embeddings": false in config.json, if the model has a head of its own'

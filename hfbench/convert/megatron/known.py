@@ -10,7 +10,8 @@ from typing import Any
 from hfbench.convert.boxes import TensorSpec
 from hfbench.convert.families.registry import families, family_of
 from hfbench.convert.families.table import Family
-from hfbench.convert.megatron.arguments import UNUSED, Format, Names, arguments_of
+from hfbench.convert.megatron.arguments import UNUSED, arguments_of
+from hfbench.convert.megatron.destination import Destination, Format, Names
 from hfbench.convert.megatron.names import GROUPED, LEGACY
 from hfbench.convert.megatron.parallel import Parallel, refuse_impossible
 from hfbench.convert.megatron.sizes import Sizes, sizes_of
@@ -81,7 +82,7 @@ def known_of(
     notes: list[str] = []
     parallel = _parallel(args, sources) if format == "torch" else Parallel()
     names = _spelling(plain)
-    told = _told(args, hf_config, parallel, format, names)
+    told = _told(args, hf_config, Destination(parallel, format, names))
     family = family_of(hf_config) if hf_config else _family(told, notes)
     embedding = _embedding_rows(sources, format)
     told["padded_vocab_size"] = embedding * (parallel.tp if format == "torch" else 1)
@@ -168,9 +169,7 @@ def _spelling(plain: set[str]) -> Names:
     return "te" if any(each in name for name in plain for each in te) else "local"
 
 
-def _told(
-    args: Mapping[str, Any], hf_config: Mapping[str, Any] | None, parallel: Parallel, format: Format, names: Names
-) -> dict[str, Any]:
+def _told(args: Mapping[str, Any], hf_config: Mapping[str, Any] | None, destination: Destination) -> dict[str, Any]:
     """The arguments, from the configuration where there is one and the checkpoint's where it does not say otherwise."""
     own = {name: value for name, value in args.items() if value is not None}
     if hf_config is None:
@@ -179,7 +178,7 @@ def _told(
             raise UsageError(told, remedy="name the model it was made from, or its config.json, with --config")
         return {**UNUSED, "untie_embeddings_and_output_weights": False, **own}
     family = family_of(hf_config)
-    told_args = arguments_of(family, hf_config, parallel, format=format, names=names, dtype="")
+    told_args = arguments_of(family, hf_config, destination, dtype="")
     learned = told_args["position_embedding_type"] == "learned_absolute"
     for name in (*COMPARED, "max_position_embeddings") if learned else COMPARED:
         if name in own and own[name] != told_args[name] and told_args[name] is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hfbench.convert.megatron.arguments import Names
+from hfbench.convert.megatron.destination import Names
 
 LAYERS = "decoder.layers."
 

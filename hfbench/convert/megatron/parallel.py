@@ -46,6 +46,10 @@ class Parallel:
         experts = f"_{rank.ep:03d}" if self.ep > 1 else ""
         return f"mp_rank_{rank.tp:02d}{stage}{experts}"
 
+    def process(self, rank: Rank) -> int:
+        """The number of the process that would save a rank: TP counts first, then EP, then PP, as in Megatron."""
+        return rank.tp + self.tp * (rank.ep + self.ep * rank.pp)
+
     def stages(self, layers: int) -> tuple[range, ...]:
         """The layers of each pipeline stage; UsageError names the option that would make them come out."""
         given = [each for each in (self.first_stage_layers, self.last_stage_layers) if each is not None]
@@ -109,7 +113,8 @@ def _undivided(sizes: Sizes, tp: int) -> str:
     if not sizes.latent and sizes.groups % tp and tp % sizes.groups:
         return f"{counted(sizes.groups, 'key-value head')} neither divide by nor are divided by"
     if not sizes.latent and sizes.qkv_rows % tp:
-        return f"the {sizes.qkv_rows:,} rows of query, key and value together do not divide by"
+        heads = counted(sizes.groups, "key-value head")
+        return f"{heads}, {sizes.qkv_rows:,} rows together with their queries, are not to be shared by"
     widths = {
         "the feed-forward width": 0 if len(sizes.moe_layers) == sizes.layers else sizes.ffn,
         "the width of an expert": sizes.expert_ffn if sizes.experts else 0,

@@ -9,7 +9,7 @@ from math import prod
 from hfbench.convert.boxes import Box, Copy, Shape, TensorSpec, uncovered
 from hfbench.convert.families.table import Row
 from hfbench.convert.families.transforms import Piece, part_of, pieces_of
-from hfbench.convert.megatron.arguments import Names
+from hfbench.convert.megatron.destination import Names
 from hfbench.convert.megatron.names import in_rank_file, in_torch_dist
 from hfbench.convert.megatron.parallel import Parallel, Rank
 from hfbench.convert.megatron.sizes import Sizes
@@ -97,6 +97,11 @@ class Geometry:
         ]
 
 
+def rank_file(parallel: Parallel, rank: Rank) -> str:
+    """The file of a rank, by its path in the output folder."""
+    return f"{ITERATION}/{parallel.folder(rank)}/{RANK_FILE}"
+
+
 def in_rank_files(
     items: Sequence[Item], parallel: Parallel, sizes: Sizes, *, names: Names, tied: bool
 ) -> Iterator[Placed]:
@@ -120,8 +125,7 @@ def in_rank_files(
             spec = TensorSpec(f"{folder}:{name}", item.dtype, shape)
             copies = tuple(geometry.copies(item, pieces, spec.name))
             words = _words(item.row, parallel.tp) if target == slot.target else f"copy of {slot.target}"
-            file = f"{ITERATION}/{folder}/{RANK_FILE}"
-            made = Target(spec, file, copies, words, FILL if left else "")
+            made = Target(spec, rank_file(parallel, rank), copies, words, FILL if left else "")
             yield Placed(made, item, _repeated(item, target, rank, parallel, name))
 
 
@@ -224,6 +228,3 @@ def _laid_flat(piece: Piece) -> Piece:
 
 def _as_copies(pieces: Sequence[Piece]) -> Iterator[Copy]:
     return (Copy("", each.source_box, "", each.box, each.transposed) for each in pieces)
-
-
-__all__ = ["ITERATION", "Geometry", "Item", "Placed", "in_rank_files", "in_stacks"]

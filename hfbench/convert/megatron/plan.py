@@ -11,9 +11,10 @@ from typing import Any
 from hfbench.convert.boxes import Shape, TensorSpec
 from hfbench.convert.families.registry import family_of
 from hfbench.convert.families.table import Family, Row
-from hfbench.convert.megatron.arguments import DIVISIBLE_BY, Format, Names, arguments_of
+from hfbench.convert.megatron.arguments import arguments_of
+from hfbench.convert.megatron.destination import Destination
 from hfbench.convert.megatron.launch_flags import launch_flags
-from hfbench.convert.megatron.parallel import Parallel, refuse_impossible
+from hfbench.convert.megatron.parallel import refuse_impossible
 from hfbench.convert.megatron.placing import Geometry, Item, Placed, in_rank_files, in_stacks
 from hfbench.convert.megatron.quantized import refuse_quantized
 from hfbench.convert.megatron.rope import unsaid_yarn
@@ -31,20 +32,14 @@ FLOATS = ("BF16", "F16", "F32")
 def plan_megatron(
     config: Mapping[str, Any],
     sources: Mapping[str, TensorSpec],
-    parallel: Parallel,
-    *,
-    format: Format = "torch",
-    names: Names = "te",
-    dtype: str | None = None,
-    divisible_by: int = DIVISIBLE_BY,
+    destination: Destination,
 ) -> Plan:
     """What a Megatron checkpoint of this model will hold; no weight is read.
 
-    `dtype` casts (`BF16`), None keeps what is stored. UsageError for what cannot be expressed or divided as asked,
-    HfbenchError for tensors that are missing, of another shape, or have no place.
+    UsageError for what cannot be expressed or divided as asked, HfbenchError for tensors that are missing, of another
+    shape, or have no place.
     """
-    model = model_of(config, sources, parallel, format=format, names=names, dtype=dtype, divisible_by=divisible_by)
-    return plan_of(model, parallel, format=format, names=names)
+    return plan_of(model_of(config, sources, destination), destination)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,24 +59,18 @@ class Model:
 def model_of(
     config: Mapping[str, Any],
     sources: Mapping[str, TensorSpec],
-    parallel: Parallel,
-    *,
-    format: Format = "torch",
-    names: Names = "te",
-    dtype: str | None = None,
-    divisible_by: int = DIVISIBLE_BY,
+    destination: Destination,
 ) -> Model:
     """What a model is in Megatron's terms, whether the layout suits it or not; errors as of `plan_megatron`."""
     family = family_of(config)
     refuse_quantized(config, sources)
     named = source_names(sources, family)
-    stored = dtype or _most(sources.values())
-    args = arguments_of(family, config, parallel, format=format, names=names, dtype=stored, divisible_by=divisible_by)
+    args = arguments_of(family, config, destination, dtype=destination.dtype or _most(sources.values()))
     args["hf_model_type"] = config["model_type"]
     notes = [*named.notes, *family.notes]
     _count_further(args, config, named, notes)
     sizes = sizes_of(args)
-    items = _Items(sources, named, Geometry(sizes, 1), dtype).of(slots_of(family, sizes, args))
+    items = _Items(sources, named, Geometry(sizes, 1), destination.dtype).of(slots_of(family, sizes, args))
     used = {source for item in items for source in item.sources}
     dropped, twins = _dropped(sources, named, family, used, sizes)
     return Model(
@@ -96,18 +85,18 @@ def model_of(
     )
 
 
-def plan_of(model: Model, parallel: Parallel, *, format: Format, names: Names) -> Plan:
-    """A model divided among ranks; it was read for the same layout, format and names."""
-    refuse_impossible(parallel, model.sizes)
+def plan_of(model: Model, destination: Destination) -> Plan:
+    """A model divided among ranks; it was read for the same destination."""
+    refuse_impossible(destination.parallel, model.sizes)
     args = model.args
     tied = not args["untie_embeddings_and_output_weights"]
-    placed = list(placed_in(model.items, parallel, model.sizes, format=format, names=names, tied=tied))
+    placed = list(placed_in(model.items, model.sizes, destination, tied=tied))
     recompute = bool(model.config.get("gradient_checkpointing"))
     return Plan(
         family=model.family.name,
         targets=tuple(each.target for each in placed),
         dropped=model.dropped,
-        notes=(*model.notes, *_notes(model.config, args, model.sizes, parallel, format)),
+        notes=(*model.notes, *_notes(model.config, args, model.sizes, destination)),
         args=args,
         launch_flags=(*launch_flags(args, recompute=recompute), *model.family.flags),
         twins=model.twins,
@@ -116,20 +105,13 @@ def plan_of(model: Model, parallel: Parallel, *, format: Format, names: Names) -
 
 
 def placed_in(
-    items: list[Item],
-    parallel: Parallel,
-    sizes: Sizes,
-    *,
-    format: Format,
-    names: Names,
-    tied: bool,
-    per_layer: bool | None = None,
+    items: list[Item], sizes: Sizes, destination: Destination, *, tied: bool, per_layer: bool | None = None
 ) -> Iterable[Placed]:
     """The targets of all items in one of the two formats."""
-    if format == "torch":
-        return in_rank_files(items, parallel, sizes, names=names, tied=tied)
+    if destination.format == "torch":
+        return in_rank_files(items, destination.parallel, sizes, names=destination.names, tied=tied)
     mixed = bool(sizes.moe_layers) and len(sizes.moe_layers) != sizes.layers
-    return in_stacks(items, sizes, names=names, per_layer=mixed if per_layer is None else per_layer)
+    return in_stacks(items, sizes, names=destination.names, per_layer=mixed if per_layer is None else per_layer)
 
 
 @dataclass
@@ -233,9 +215,8 @@ def _dropped(
     return tuple(dropped), tuple(twins)
 
 
-def _notes(
-    config: Mapping[str, Any], args: Mapping[str, Any], sizes: Sizes, parallel: Parallel, format: Format
-) -> Iterable[str]:
+def _notes(config: Mapping[str, Any], args: Mapping[str, Any], sizes: Sizes, destination: Destination) -> Iterable[str]:
+    parallel = destination.parallel
     if sizes.padded_vocab != sizes.vocab:
         step = args["make_vocab_size_divisible_by"]
         yield (
@@ -243,7 +224,7 @@ def _notes(
             f"{parallel.tp}; the way back cuts it"
         )
     if not args["untie_embeddings_and_output_weights"]:
-        more = ", which the last stage has a copy of" if parallel.pp > 1 and format == "torch" else ""
+        more = ", which the last stage has a copy of" if parallel.pp > 1 and destination.format == "torch" else ""
         yield f"output_layer.weight is tied to the embedding{more}"
     if args["seq_length"] != args["max_position_embeddings"]:
         yield f"seq_length is set to {args['seq_length']:,} of {args['max_position_embeddings']:,} positions"

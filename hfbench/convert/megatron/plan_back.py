@@ -10,6 +10,7 @@ from typing import Any
 
 from hfbench.convert.boxes import Copy, TensorSpec, uncovered
 from hfbench.convert.megatron.arguments import config_of
+from hfbench.convert.megatron.destination import Destination
 from hfbench.convert.megatron.known import Known, known_of
 from hfbench.convert.megatron.names import in_rank_file
 from hfbench.convert.megatron.placing import Geometry, Item, Placed
@@ -43,10 +44,8 @@ def plan_hf(
     items = _items(known)
     placed = placed_in(
         items,
-        known.parallel,
         known.sizes,
-        format=known.format,
-        names=known.names,
+        Destination(known.parallel, known.format, known.names),
         tied=known.tied,
         per_layer=known.per_layer,
     )

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hfbench.convert.beside import carried_files
 from hfbench.convert.formats.open import open_tensors
 from hfbench.convert.fp8_source import decode_fp8
-from hfbench.convert.output_folder import MANIFEST
 from hfbench.convert.stored import TensorSet
-from hfbench.convert.stream.manifest import FINISHED
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.models.config import CONFIG
 from hfbench.models.files import MEGATRON_TRACKER, list_files
@@ -21,17 +20,9 @@ from hfbench.models.problem import counted, listed
 from hfbench.models.reference import resolve
 from hfbench.paths import expand
 
-MOST_SMALL = 256 << 20
-"""Bytes of a file that goes along."""
-
 ADAPTER = "adapter_config.json"
 MOST_TOKENIZER = 64 << 20
 """Bytes of a tokenizer.json that is looked into; the largest have some 35 MB."""
-
-MANIFESTS = frozenset({FINISHED, MANIFEST})
-"""Of what was written into the folder before: they say nothing of what is written now."""
-
-CARRIED = ("config", "tokenizer", "other", "code")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +59,7 @@ def open_source(model: str, *, cache_dir: Path | None = None) -> ModelSource:
     if mirrors:
         notes = (*notes, f"{listed(sorted(mirrors), 1)} is a copy that was divided before, and is left out")
     _refuse_added_tokens(folder, config)
-    return ModelSource(folder=folder, config=config, tensors=tensors, beside=small_files(folder), notes=notes)
+    return ModelSource(folder=folder, config=config, tensors=tensors, beside=carried_files(folder), notes=notes)
 
 
 def _config(folder: Path) -> Mapping[str, Any]:
@@ -106,16 +97,3 @@ def _refuse_added_tokens(folder: Path, config: Mapping[str, Any]) -> None:
         told = f"the tokenizer has {counted(len(beyond), 'token')} from id {min(beyond)} on, vocab_size is {vocab}"
         remedy = "resize the embedding with resize_token_embeddings of transformers and save the model"
         raise HfbenchError(told, where=file, remedy=remedy)
-
-
-def small_files(folder: Path) -> dict[str, Path | bytes]:
-    """The files beside the weights that go along: configuration, tokenizer, chat template, code, licence."""
-    return {
-        each.name: each.path
-        for each in list_files(folder)
-        if each.kind in CARRIED
-        and not each.problem
-        and each.bytes <= MOST_SMALL
-        and each.name not in MANIFESTS
-        and not each.name.startswith("mp_rank_")
-    }

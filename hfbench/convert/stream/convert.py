@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from hfbench.convert.formats.layout import FileLayout, row_bytes
@@ -15,7 +14,9 @@ from hfbench.convert.plan import Target
 from hfbench.convert.stored import TensorSet
 from hfbench.convert.stream.assemble import SCRATCH_BYTES
 from hfbench.convert.stream.fingerprint import Extra, State, fingerprint, source_states
+from hfbench.convert.stream.laid_out import lay_out
 from hfbench.convert.stream.manifest import Working, boot_id, read_working, write_finished
+from hfbench.convert.stream.outputs import BLOCK_BYTES
 from hfbench.convert.stream.partial import (
     allocated,
     claimed,
@@ -23,16 +24,22 @@ from hfbench.convert.stream.partial import (
     is_complete,
     published,
     refuse_same,
+    refuse_strangers,
     refuse_taken,
+    synced,
 )
 from hfbench.convert.stream.preflight import BASE_MEMORY, check_disk, check_memory
 from hfbench.convert.stream.prescan import Finding, prescan, refuse
+from hfbench.convert.stream.trusted import sha256_of, trusted
 from hfbench.convert.stream.work import check_paths, in_order, pieces_of
-from hfbench.convert.stream.write import BLOCK_BYTES, Landed, Writers, write_all
+from hfbench.convert.stream.write import Landed, Writers
 from hfbench.errors import FULL, HfbenchError
 from hfbench.jobs.run import Run
 from hfbench.models.values.crew import threads_here
 from hfbench.units import show_bytes
+
+THREADS_A_CORE = 3
+"""One hashes while others wait for the disk."""
 
 PHASE = "convert"
 """The phase whose progress counts the bytes of tensors; `scan` and `check` come before it where they are needed."""
@@ -71,33 +78,38 @@ def convert(
     HfbenchError and UsageError before anything is written, or with what was written kept beside the folder.
     ValueError for a plan that is not whole.
     """
-    folder = Path(os.path.abspath(folder))
     return _Conversion(
-        targets, sources, layouts, folder, run, extra or {}, allow, threads or threads_here(), record
+        targets=targets,
+        sources=sources,
+        layouts=layouts,
+        folder=Path(os.path.abspath(folder)),
+        run=run,
+        extra=extra or {},
+        allow=allow,
+        threads=threads or THREADS_A_CORE * threads_here(),
+        record=record or {},
     ).made()
 
 
+@dataclass(kw_only=True)
 class _Conversion:
-    def __init__(
-        self,
-        targets: Sequence[Target],
-        sources: TensorSet,
-        layouts: Sequence[FileLayout],
-        folder: Path,
-        run: Run,
-        extra: Extra,
-        allow: Collection[str],
-        threads: int,
-        record: Mapping[str, object] | None,
-    ) -> None:
-        self.targets, self.sources, self.layouts, self.folder = targets, sources, layouts, folder
-        self.run, self.extra, self.allow = run, extra, allow
-        self.threads = max(1, threads)
-        self.record = dict(record or {})
-        self.work = pieces_of(targets, layouts, sources)
+    targets: Sequence[Target]
+    sources: TensorSet
+    layouts: Sequence[FileLayout]
+    folder: Path
+    run: Run
+    extra: Extra
+    allow: Collection[str]
+    threads: int
+    record: Mapping[str, object]
+    landed: dict[int, Landed] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.work = pieces_of(self.targets, self.layouts, self.sources)
         self.total = sum(each.bytes for each in self.work)
-        self.landed: dict[int, Landed] = {}
-        self.findings: tuple[Finding, ...] = ()
+        self.files = {*(each.path for each in self.layouts), *self.extra}
+        """All that will be there, by paths in the folder."""
 
     def made(self) -> Written:
         began = time.perf_counter()
@@ -112,6 +124,7 @@ class _Conversion:
             if refuse_taken(self.folder, plan, self.layouts):  # somebody else's was finished while this one waited
                 return self.written(began, self.total, reused=True)
             if is_complete(partial, plan, self.layouts):  # killed just before it got its name
+                refuse_strangers(partial, self.files)
                 published(partial, self.folder)
                 return self.written(began, self.total, reused=True)
             resumed = self.prepare(partial, plan)
@@ -129,7 +142,8 @@ class _Conversion:
         """Find out what a run before has left, and ask for room for the rest; returns the bytes that are there."""
         header, landed = read_working(partial)
         if header.get("plan") == plan:
-            self.landed = self.trusted(partial, header, landed)
+            refuse_strangers(partial, self.files)
+            self.landed = trusted(partial, header, landed, self.work, self.layouts, self.run)
         elif any(partial.iterdir()):
             self.run.log("another plan or other sources were under way there: beginning anew", level="warning")
             emptied(partial)
@@ -145,33 +159,12 @@ class _Conversion:
             self.run.log(f"going on: {show_bytes(resumed)} of {show_bytes(self.total)} are there")
         return resumed
 
-    def trusted(self, partial: Path, header: Mapping[str, object], landed: Iterable[Landed]) -> dict[int, Landed]:
-        """What has landed and still is there. After a restart of the machine every piece is read again and compared."""
-        sizes = {each.path: each.size for each in self.layouts}
-        whole = {path for path, size in sizes.items() if _file_size(partial / path) == size}
-        found = {
-            each.number: each
-            for each in landed
-            if 0 <= each.number < len(self.work) and self.work[each.number].path in whole
-        }
-        if header.get("boot") == boot_id():
-            return found
-        total, done = sum(self.work[number].bytes for number in found), 0
-        kept: dict[int, Landed] = {}
-        for number, each in found.items():
-            work = self.work[number]
-            if _sha256(partial / work.path, work.piece.begin, work.bytes) == each.sha256:
-                kept[number] = each
-            done += work.bytes
-            self.run.progress("check", done, total, "B")
-        return kept
-
     def fill(self, partial: Path, plan: str, resumed: int) -> None:
         """Lay the files out and move the tensors that are not there yet."""
         header = {"plan": plan, "boot": boot_id(), "findings": [asdict(each) for each in self.findings]}
         working = Working(partial, header, self.landed.values())
         try:
-            self.lay_out(partial)
+            lay_out(partial, self.layouts, self.work, self.landed)
             left = [each for each in in_order(self.work, self.sources, self.threads) if each.number not in self.landed]
             self.run.progress(PHASE, resumed, self.total, "B")
             with Writers(left, self.sources, partial, min(self.threads, max(1, len(left)))) as writers:
@@ -194,28 +187,6 @@ class _Conversion:
         working.add(landed)
         self.landed[landed.number] = landed
 
-    def lay_out(self, partial: Path) -> None:
-        """Make every file with all that is not tensors, and the checksums of tensors that are there."""
-        for layout in self.layouts:
-            path = partial / layout.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-            try:
-                os.ftruncate(descriptor, layout.size)
-                for at, data in layout.fixed:
-                    write_all(descriptor, memoryview(data), at, path)
-            finally:
-                os.close(descriptor)
-        for number, landed in self.landed.items():
-            work = self.work[number]
-            if work.piece.crc32_at:
-                descriptor = os.open(partial / work.path, os.O_WRONLY | os.O_CLOEXEC)
-                try:
-                    for at in work.piece.crc32_at:
-                        write_all(descriptor, memoryview(landed.crc32.to_bytes(4, "little")), at, partial / work.path)
-                finally:
-                    os.close(descriptor)
-
     def finish(self, partial: Path, plan: str, states: Sequence[State]) -> None:
         """Copy the small files, see that the sources are what they were, and give the folder its name."""
         files: dict[str, dict[str, object]] = {each.path: {"bytes": each.size} for each in self.layouts}
@@ -227,7 +198,7 @@ class _Conversion:
             else:
                 path.write_bytes(content)
             size = path.stat().st_size
-            files[name] = {"bytes": size, "sha256": _sha256(path, 0, size)}
+            files[name] = {"bytes": size, "sha256": sha256_of(path, 0, size)}
         if source_states(self.targets, self.sources) != states:
             found = "a file changed while it was converted; what was written is not used"
             raise HfbenchError(found, where=self.sources.folder, remedy="run it again when nothing writes there")
@@ -237,6 +208,9 @@ class _Conversion:
             "allowed": sorted(self.allow),
             **self.record,
         }
+        refuse_strangers(partial, files)
+        for name in files:
+            synced(partial / name)
         write_finished(partial, header, self.work, self.landed, files)
         published(partial, self.folder)
 
@@ -276,20 +250,3 @@ class _Conversion:
 
 def _extra_bytes(content: Path | bytes) -> int:
     return content.stat().st_size if isinstance(content, Path) else len(content)
-
-
-def _file_size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return -1
-
-
-def _sha256(path: Path, begin: int, size: int) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb", buffering=0) as file:
-        file.seek(begin)
-        while size and (block := file.read(min(size, BLOCK_BYTES))):
-            digest.update(block)
-            size -= len(block)
-    return digest.hexdigest()

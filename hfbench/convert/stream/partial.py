@@ -5,13 +5,14 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from hfbench.convert.formats.layout import FileLayout
 from hfbench.convert.stream.manifest import FINISHED, WORKING, finished_plan
 from hfbench.errors import HfbenchError, UsageError
+from hfbench.models.problem import listed
 
 OTHER_PLACE = "choose another folder with --out"
 
@@ -24,7 +25,7 @@ def claimed(folder: Path) -> Iterator[Path]:
     """
     partial = folder.with_name(f".{folder.name}.partial")
     try:
-        descriptor = _locked(partial, folder)
+        descriptor = locked(partial, folder, by="conversion")
     except OSError as error:
         raise HfbenchError(f"cannot be made ({error.strerror})", where=partial, remedy=OTHER_PLACE) from None
     try:
@@ -54,6 +55,15 @@ def refuse_taken(folder: Path, plan: str, layouts: Sequence[FileLayout]) -> bool
     raise UsageError("holds other files and is left alone", where=folder, remedy=OTHER_PLACE)
 
 
+def refuse_strangers(partial: Path, ours: Collection[str]) -> None:
+    """UsageError for a file, by its path in the folder, that is neither among `ours` nor a manifest of conversions."""
+    ours = {*ours, WORKING, f"{WORKING}.new", FINISHED, f"{FINISHED}.new"}
+    files = (each.relative_to(partial).as_posix() for each in partial.rglob("*") if not each.is_dir())
+    if strange := sorted(each for each in files if each not in ours):
+        found = f"holds {listed(strange)}, which no conversion put there"
+        raise UsageError(found, where=partial, remedy="move it away, and the same command goes on")
+
+
 def is_complete(folder: Path, plan: str, layouts: Sequence[FileLayout]) -> bool:
     """Whether a folder is what a conversion by this plan made, by its manifest and the sizes of its files."""
     if (folder / WORKING).exists() or finished_plan(folder) != plan:
@@ -80,7 +90,32 @@ def emptied(partial: Path) -> None:
 def published(partial: Path, folder: Path) -> None:
     """Give the finished folder its name; a folder of that name may be there when it is empty."""
     os.rename(partial, folder)
-    descriptor = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
+    synced(folder.parent)
+
+
+def locked(partial: Path, folder: Path, *, by: str) -> int:
+    """A descriptor of the folder with its lock, which ends with the process and leaves no file.
+
+    UsageError when another process holds it; `by` is what it would be doing, in a word.
+    """
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        partial.mkdir(exist_ok=True)
+        descriptor = os.open(partial, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            found = f"is being written by another {by}"
+            raise UsageError(found, where=folder, remedy=f"wait for it, or {OTHER_PLACE}") from None
+        if _same(descriptor, partial):
+            return descriptor
+        os.close(descriptor)  # it got its name, or was taken away, before it was ours
+
+
+def synced(path: Path) -> None:
+    """Wait until the disk has a file, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
@@ -90,23 +125,6 @@ def published(partial: Path, folder: Path) -> None:
 def allocated(partial: Path) -> int:
     """Bytes on the disk that the files of a folder take by now."""
     return sum(each.lstat().st_blocks * 512 for each in partial.rglob("*"))
-
-
-def _locked(partial: Path, folder: Path) -> int:
-    """A descriptor of the folder with its lock, which ends with the process and leaves no file."""
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        partial.mkdir(exist_ok=True)
-        descriptor = os.open(partial, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            found = "is being written by another conversion"
-            raise UsageError(found, where=folder, remedy=f"wait for it, or {OTHER_PLACE}") from None
-        if _same(descriptor, partial):
-            return descriptor
-        os.close(descriptor)  # it got its name, or was taken away, before it was ours
 
 
 def _same(descriptor: int, path: Path) -> bool:

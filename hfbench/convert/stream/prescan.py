@@ -6,10 +6,12 @@ import queue
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
-from hfbench.convert.boxes import TensorSpec
+from hfbench.convert.boxes import Box, Copy, TensorSpec
+from hfbench.convert.formats.layout import bytes_of
 from hfbench.convert.plan import Target
-from hfbench.convert.stored import Stored, TensorSet
+from hfbench.convert.stored import Scaled, Stored, TensorSet
 from hfbench.convert.stream.assemble import Assembly, Sources
 from hfbench.convert.stream.cast import losses
 from hfbench.errors import HfbenchError
@@ -43,7 +45,9 @@ class Finding:
     """One of KINDS."""
     values: int
     absmax: float | None
-    """The largest finite magnitude of the tensor."""
+    """The largest finite magnitude of the tensor; None where it has none, or was not read."""
+    decoded: bool = False
+    """True for scales by which the tensor is decoded, False for its own values."""
 
 
 def casts(targets: Iterable[Target], sources: TensorSet) -> list[tuple[TensorSpec, str]]:
@@ -58,25 +62,25 @@ def casts(targets: Iterable[Target], sources: TensorSet) -> list[tuple[TensorSpe
 
 
 def prescan(targets: Sequence[Target], sources: TensorSet, run: Run, *, threads: int = 2) -> tuple[Finding, ...]:
-    """What the casts of a conversion would lose, by tensor; nothing is read of what is not cast.
+    """What casts and decoding would lose, by tensor; nothing is read of what is neither cast nor decoded.
 
     HfbenchError when a file gives out. Told as the phase `scan`.
     """
     work = casts(targets, sources)
-    total = sum(_bytes(spec) for spec, _ in work)
+    total = sum(bytes_of(spec) for spec, _ in work)
     done = 0
     tallies: dict[int, Tally] = {}
+    decoding = _decoding_losses(targets, sources)
     if not work:
-        return ()
+        return decoding
     run.progress("scan", 0, total, "B")
     with _Scanners(work, sources, threads) as scanners:
         for number, tally in scanners.results():
             tallies[number] = tally
-            done += _bytes(work[number][0])
+            done += bytes_of(work[number][0])
             run.progress("scan", done, total, "B")
-    return tuple(
-        finding for number, (spec, dtype) in enumerate(work) for finding in _findings(spec, dtype, tallies[number])
-    )
+    casting = (_findings(spec, dtype, tallies[number]) for number, (spec, dtype) in enumerate(work))
+    return (*decoding, *chain.from_iterable(casting))
 
 
 def refuse(findings: Sequence[Finding], allow: Collection[str]) -> None:
@@ -92,8 +96,22 @@ def refuse(findings: Sequence[Finding], allow: Collection[str]) -> None:
         what = f"{counted(sum(each.values for each in found), 'value')} of {counted(len(found), 'tensor')}"
         others = sorted({each.kind for each in findings} - {kind, *allow}, key=KINDS.index)
         beside = f", beside {', '.join(others)}" if others else ""
-        remedy = f"keep the dtype, or allow it with --allow {kind}"
-        raise HfbenchError(f"{what} are {meaning}: {named}{more}{beside}", where="cast", remedy=remedy)
+        decoded = any(each.decoded for each in found)
+        remedy = f"{'fetch the model again' if decoded else 'keep the dtype'}, or allow it with --allow {kind}"
+        where = "decode" if decoded else "cast"
+        raise HfbenchError(f"{what} are {meaning}: {named}{more}{beside}", where=where, remedy=remedy)
+
+
+def _decoding_losses(targets: Iterable[Target], sources: TensorSet) -> tuple[Finding, ...]:
+    """Scales of decoded sources that are no finite numbers."""
+    names = dict.fromkeys(name for target in targets for name in target.sources)
+    scaled = [each for name in names if isinstance(each := sources.tensors[name], Scaled)]
+    return tuple(
+        Finding(tensor=each.scales.spec.name, dtype="BF16", kind=kind, values=values, absmax=None, decoded=True)
+        for each in scaled
+        for kind, values in each.wrong_scales().items()
+        if values
+    )
 
 
 def _findings(spec: TensorSpec, dtype: str, tally: Tally) -> list[Finding]:
@@ -166,7 +184,7 @@ def _blocks(tensors: Mapping[str, object], spec: TensorSpec, sources: Sources) -
     """A source tensor's bytes in stretches."""
     np, source = sources.np, sources.set.tensors[spec.name]
     if isinstance(source, Stored):
-        left, at = _bytes(spec), source.begin
+        left, at = bytes_of(spec), source.begin
         while left:
             room = sources.room(min(left, BLOCK))
             sources.fill(room, source.file, at)
@@ -184,13 +202,5 @@ def _blocks(tensors: Mapping[str, object], spec: TensorSpec, sources: Sources) -
 
 
 def _whole(spec: TensorSpec) -> Target:
-    from hfbench.convert.boxes import Box, Copy
-
     box = Box(0, spec.rows, 0, spec.columns)
     return Target(spec, "", (Copy(spec.name, box, spec.name, box),), "")
-
-
-def _bytes(spec: TensorSpec) -> int:
-    from hfbench.convert.formats.layout import bytes_of
-
-    return bytes_of(spec)

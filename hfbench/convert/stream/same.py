@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from hfbench.convert.boxes import Box
+from collections.abc import Iterator
+
+from hfbench.convert.boxes import Box, TensorSpec
 from hfbench.convert.formats.layout import row_bytes
 from hfbench.convert.stored import Stored, TensorSet
-from hfbench.convert.stream.assemble import Sources
+from hfbench.convert.stream.assemble import Source, Sources
 from hfbench.jobs.run import Run
 
 STRETCH = 1 << 22
@@ -23,15 +25,26 @@ def same_place(sources: TensorSet, one: str, other: str) -> bool:
 def same_bits(sources: TensorSet, one: str, other: str, run: Run) -> bool:
     """Whether dtype, shape and all bits are equal; read in stretches, told as the phase `compare`."""
     a, b = sources.tensors[one], sources.tensors[other]
-    if (a.spec.dtype, a.spec.shape) != (b.spec.dtype, b.spec.shape):
-        return False
     if same_place(sources, one, other):
         return True
-    rows, step = a.spec.rows, max(1, STRETCH // max(1, row_bytes(a.spec)))
     with Sources(sources) as reading:
-        for row in range(0, rows, step):
-            box = Box(row, min(row + step, rows), 0, a.spec.columns)
-            if reading.read(a, box) != reading.read(b, box):
+        for row_end, equal in compared(a, b, reading):
+            if not equal:
                 return False
-            run.progress("compare", box.row_end, rows, "rows")
+            run.progress("compare", row_end, a.spec.rows, "rows")
     return True
+
+
+def compared(one: Source, other: Source, reading: Sources) -> Iterator[tuple[int, bool]]:
+    """Stretch by stretch the row where it ends and whether it is equal in both; where dtype or shape differ, no row."""
+    if (one.spec.dtype, one.spec.shape) != (other.spec.dtype, other.spec.shape):
+        yield 0, False
+        return
+    for box in _stretches(one.spec):
+        yield box.row_end, reading.read(one, box) == reading.read(other, box)
+
+
+def _stretches(spec: TensorSpec) -> Iterator[Box]:
+    step = max(1, STRETCH // max(1, row_bytes(spec)))
+    for row in range(0, spec.rows, step):
+        yield Box(row, min(row + step, spec.rows), 0, spec.columns)

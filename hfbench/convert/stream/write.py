@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import queue
 import threading
 from collections.abc import Iterator, Sequence
@@ -17,12 +16,7 @@ from hfbench.convert.plan import Target
 from hfbench.convert.stored import TensorSet
 from hfbench.convert.stream.assemble import Assembly, Sources
 from hfbench.convert.stream.checksum import crc32
-
-BLOCK_BYTES = 1 << 20
-"""Put together, hashed and written at a time: it stays in the cache of a core."""
-
-MOST_OPEN = 16
-"""Files kept open a thread."""
+from hfbench.convert.stream.outputs import BLOCK_BYTES, Outputs
 
 PATIENCE = 0.1
 """Seconds without news after which the caller gets its turn."""
@@ -107,24 +101,16 @@ class Writers:
                 yield found
 
     def _run(self, thread: int) -> None:
-        files = _Outputs()
         try:
-            with Sources(self.sources) as sources:
-                block = bytearray(BLOCK_BYTES)
+            with Sources(self.sources) as sources, Outputs(self.folder) as outputs:
                 while not self.stop.is_set():
-                    work = self.work.get_nowait()
-                    assembly = self._assembly(work.target)
-                    if (room := assembly.row_bytes) > len(block):
-                        block = bytearray(room)
-                    landed = self._write(work, assembly, sources, memoryview(block), files, thread)
+                    landed = self._write(self.work.get_nowait(), sources, outputs, thread)
                     if landed:
                         self.news.put(landed)
         except queue.Empty:
             return
         except BaseException as error:
             self.news.put(error)
-        finally:
-            files.close()
 
     def _assembly(self, target: Target) -> Assembly:
         """How a target is put together, worked out once for all its pieces."""
@@ -134,55 +120,24 @@ class Writers:
                 found = self.assemblies[id(target)] = Assembly(target, self.sources.tensors)
             return found
 
-    def _write(
-        self, work: Work, assembly: Assembly, sources: Sources, block: memoryview, files: _Outputs, thread: int
-    ) -> Landed | None:
-        piece, size = work.piece, assembly.row_bytes
-        digest, check, at = hashlib.sha256(), 0, piece.begin
-        file = self.folder / work.path
-        descriptor = files.descriptor(file)
-        step = max(1, len(block) // size) if size else piece.row_end - piece.row
-        for row in range(piece.row, piece.row_end, step or 1):
+    def _write(self, work: Work, sources: Sources, outputs: Outputs, thread: int) -> Landed | None:
+        piece, assembly = work.piece, self._assembly(work.target)
+        size = assembly.row_bytes
+        step = max(1, BLOCK_BYTES // size) if size else max(1, piece.row_end - piece.row)
+        stretch = outputs.stretch(work.path, piece.begin, step * size, cached=work.bytes < BLOCK_BYTES)
+        digest, check = hashlib.sha256(), 0
+        for row in range(piece.row, piece.row_end, step):
             end = min(row + step, piece.row_end)
-            room = block[: (end - row) * size]
+            room = stretch.room((end - row) * size)
             assembly.fill(room, row, end, sources)
             digest.update(room)
             if piece.crc32_at:
                 check = crc32(room, check)
-            write_all(descriptor, room, at, file)
-            at += len(room)
+            stretch.put(len(room))
             self.moved[thread] += len(room)
             if self.stop.is_set():
                 return None
+        stretch.flush()
         for place in piece.crc32_at:
-            write_all(descriptor, memoryview(check.to_bytes(4, "little")), place, file)
+            outputs.output(work.path).write(memoryview(check.to_bytes(4, "little")), place)
         return Landed(work.number, digest.hexdigest(), check)
-
-
-def write_all(descriptor: int, data: memoryview, at: int, file: Path) -> None:
-    """Write all of it at a place; an OSError names the file."""
-    try:
-        while data:
-            done = os.pwrite(descriptor, data, at)
-            data, at = data[done:], at + done
-    except OSError as error:
-        error.filename = os.fspath(file)
-        raise
-
-
-class _Outputs:
-    """Files open for writing, some at a time."""
-
-    def __init__(self) -> None:
-        self.open: dict[Path, int] = {}
-
-    def descriptor(self, path: Path) -> int:
-        if path not in self.open:
-            if len(self.open) == MOST_OPEN:
-                os.close(self.open.pop(next(iter(self.open))))
-            self.open[path] = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        return self.open[path]
-
-    def close(self) -> None:
-        for descriptor in self.open.values():
-            os.close(descriptor)

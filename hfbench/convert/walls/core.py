@@ -12,17 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from hfbench.beside import end_group
-from hfbench.config import read_config
 from hfbench.convert.formats.megatron_folder import RANK_FILES, MegatronFacts
 from hfbench.convert.walls import mcore_ranks
 from hfbench.convert.walls.asking import Judging, last_words
 from hfbench.convert.walls.megatron_args import MegatronArgs
 from hfbench.convert.walls.results import Core
+from hfbench.environments import find
 from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.jobs.run import Run
-from hfbench.paths import expand
-from hfbench.text import did_you_mean
+from hfbench.units import show_elapsed
 
+PATIENCE = 300.0
+"""Seconds that importing megatron-core and torch may take, on a slow disk too."""
 PROBE = "import megatron.core, torch; print(megatron.core.__version__)"
 UNKNOWN = {
     "multi_latent_attention": "multi-latent attention",
@@ -44,18 +45,19 @@ def python_of(environment: str) -> Path:
 
     UsageError when there is neither, MissingError when it has no megatron-core.
     """
-    named = read_config().environments
-    known = {key.removesuffix(".python"): value for key, value in named.items()}
-    path = expand(known.get(environment, environment))
-    if not path.is_file() or not os.access(path, os.X_OK):
-        if "/" not in environment and environment not in known:
-            near = did_you_mean(environment, known)
-            remedy = (
-                near or f'write [environments.{environment}] with python = "/path/to/python" into the configuration'
-            )
-            raise UsageError(f"no environment is called {environment!r}", remedy=remedy)
-        raise MissingError("there is no Python that can be run", where=path, remedy="give the path of one")
-    probe = subprocess.run([path, "-I", "-c", PROBE], capture_output=True, text=True, check=False, cwd="/")
+    found = find(environment)
+    path = found.python
+    if path is None:
+        told = f"the environment {environment!r} is a command, and ranks of megatron-core are started here"
+        raise UsageError(told, remedy="name one that has `python`")
+    try:
+        probe = subprocess.run(
+            [path, "-I", "-c", PROBE], capture_output=True, text=True, check=False, cwd="/", timeout=PATIENCE
+        )
+    except subprocess.TimeoutExpired:
+        raise MissingError(f"took longer than {show_elapsed(PATIENCE)} to import megatron-core", where=path) from None
+    except OSError as error:
+        raise MissingError(f"cannot be started: {error.strerror}", where=path) from error
     if probe.returncode:
         said = (probe.stderr.strip().splitlines() or ["it ended without a word"])[-1]
         remedy = f"install them with: {path} -m pip install torch megatron-core"

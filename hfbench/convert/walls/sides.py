@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from hfbench.convert.formats.megatron_folder import MegatronFacts, find_megatron
 from hfbench.convert.formats.open import is_hugging_face, megatron_facts, open_tensors
+from hfbench.convert.megatron.destination import Destination, Names
 from hfbench.convert.megatron.parallel import Parallel
 from hfbench.convert.megatron.plan import plan_megatron
 from hfbench.convert.megatron.source import ModelSource, open_source
@@ -73,29 +74,12 @@ class Sides:
             return same_names(self.source, self.target, bool(self.config.get("tie_word_embeddings")))
         specs = {name: each.spec for name, each in self.source.tensors.items()}
         args, format = MegatronArgs(self.facts.args), self.facts.format
-        parallel = Parallel(
-            tp=args.tp if format == "torch" else 1,
-            pp=args.pp if format == "torch" else 1,
-            ep=args.ep if format == "torch" else 1,
-            first_stage_layers=args.get("decoder_first_pipeline_num_layers")
-            if args.pp > 1 and format == "torch"
-            else None,
-            last_stage_layers=args.get("decoder_last_pipeline_num_layers")
-            if args.pp > 1 and format == "torch"
-            else None,
-        )
-        names = list(self.target.tensors)
+        parallel = _layout(args) if format == "torch" else Parallel()
+        names = spec_of(list(self.target.tensors)) if format == "torch" else "te"
 
         def planned(dtype: str | None) -> Plan:
-            return plan_megatron(
-                self.config,
-                specs,
-                parallel,
-                format=format,
-                names=spec_of(names) if format == "torch" else "te",
-                dtype=dtype,
-                divisible_by=self._divisible_by(args, parallel.tp),
-            )
+            destination = Destination(parallel, format, names, dtype, self._divisible_by(args, parallel.tp))
+            return plan_megatron(self.config, specs, destination)
 
         plan = planned(None)
         mine, planned_as = self.dtype_of(self.target), self.dtype_of(self.source)
@@ -170,7 +154,15 @@ def is_megatron(folder: Path) -> bool:
     return folder.is_dir() and not is_hugging_face(folder) and find_megatron(folder) is not None
 
 
-def spec_of(names: list[str]) -> Literal["local", "te"]:
+def _layout(args: MegatronArgs) -> Parallel:
+    """The ranks that the arguments tell."""
+    if args.pp == 1:
+        return Parallel(tp=args.tp, ep=args.ep)
+    first, last = (args.get(f"decoder_{end}_pipeline_num_layers") for end in ("first", "last"))
+    return Parallel(tp=args.tp, pp=args.pp, ep=args.ep, first_stage_layers=first, last_stage_layers=last)
+
+
+def spec_of(names: list[str]) -> Names:
     """Whose module names the tensors have: Transformer Engine's fused ones, or those of the local spec."""
     fused = any("layer_norm_" in name or "mlp.experts.linear_fc1.weight" in name for name in names)
     return "te" if fused else "local"

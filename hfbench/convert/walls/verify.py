@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hfbench.convert.families.registry import families
 from hfbench.convert.walls.asking import Judging
 from hfbench.convert.walls.core import python_of
 from hfbench.convert.walls.facts import not_stated, wrong_facts
@@ -20,7 +21,7 @@ from hfbench.convert.walls.weights import weights_wall
 from hfbench.convert.walls.words import forward_words, task_words, weights_words
 from hfbench.errors import HfbenchError, Interrupted, MissingError
 from hfbench.jobs.run import Run
-from hfbench.models.reference import resolve
+from hfbench.models.reference import NotCached, resolve
 from hfbench.paths import expand
 
 W = TypeVar("W", WeightsWall, ForwardWall, TaskWall)
@@ -37,6 +38,7 @@ class Proof:
     layout: str
     """`TP 2, PP 2` of files by rank."""
     family: str
+    """Of what was converted, and of the reference where that is another one."""
     notes: tuple[str, ...]
     dropped: tuple[str, ...]
     walls: Walls
@@ -59,7 +61,7 @@ def prove(
     began = time.perf_counter()
     path = expand(model)
     single = path.suffix == ".gguf" and path.is_file()
-    sides = sides_of(path if single else resolve(model).folder, expand(str(converted)))
+    sides = sides_of(path if single else resolve(model).folder, _converted(str(converted)))
     if {"forward", "task"} & set(walls):
         require_torch()
     python = python_of(environment) if environment else None
@@ -83,6 +85,19 @@ def prove(
         seconds=time.perf_counter() - began,
         **facts_of(sides),
     )
+
+
+def _converted(text: str) -> Path:
+    """A path, else a repository in the cache; a path again where there is neither, to be told with the other side."""
+    path = expand(text)
+    if path.exists():
+        return path
+    try:
+        return resolve(text).folder
+    except NotCached:
+        raise
+    except HfbenchError:
+        return path
 
 
 def require_torch() -> None:
@@ -125,7 +140,17 @@ def facts_of(sides: Sides) -> dict[str, Any]:
             told |= {"format": sides.facts.format, "layout": ", ".join(stated)}
         plan = sides.plan
         dropped = tuple(f"{each.source}: {each.why}" for each in plan.dropped)
-        told |= {"family": plan.family, "notes": plan.notes, "dropped": dropped}
+        told |= {"family": _families(sides, plan.family), "notes": plan.notes, "dropped": dropped}
     except HfbenchError:
         pass  # the weights wall says why there is no plan
     return told
+
+
+def _families(sides: Sides, planned: str) -> str:
+    """The family that the converted side names, beside that of the reference where the two differ."""
+    if not sides.megatron:
+        return planned
+    named = sides.facts.args.get("hf_model_type")
+    by_type = {model_type: family.name for family in families().values() for model_type in family.model_types}
+    own = by_type.get(named, named) if isinstance(named, str) else planned
+    return planned if own == planned else f"{own} by its arguments, {planned} by the reference"

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import hfbench
+from hfbench.beside import python_path
 from hfbench.errors import HfbenchError
 from hfbench.jobs.process import signal_name
 from hfbench.units import show_seconds
@@ -36,13 +36,12 @@ class LoaderProcess:
         self.id, self._limit = id, limit
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 - read after the process has ended
         self._buffer = b""
-        path = os.pathsep.join([str(Path(hfbench.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
         self._process = subprocess.Popen(
             [sys.executable, "-m", "hfbench.gpu.loading.child", id],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._words,
-            env={**os.environ, **QUIET, "PYTHONPATH": path.rstrip(os.pathsep)},
+            env={**os.environ, **QUIET, "PYTHONPATH": python_path()},
             start_new_session=True,
         )
 

@@ -50,5 +50,11 @@ CALL = Formula(
     meaning="Time of one call: between two marks on the device's stream, with `calls` calls between them.",
 )
 
-FORMULAS: dict[str, Formula] = {each.id: each for each in (TTFT, ITL, E2E, TPOT, THROUGHPUT, PREFILL_RATE, CALL)}
+RATIO = Formula(
+    id="ratio=tpot/tpot_eager",
+    unit="x",
+    meaning="Time per output token of a mode as a share of eager's in the same round of one run.",
+)
+
+FORMULAS: dict[str, Formula] = {each.id: each for each in (TTFT, ITL, E2E, TPOT, THROUGHPUT, PREFILL_RATE, CALL, RATIO)}
 """Every formula by its id."""

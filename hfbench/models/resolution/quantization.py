@@ -31,7 +31,7 @@ class Quantization:
 def read_quantization(subject: Subject, trace: Trace) -> None:
     """Tell source and scheme, and block the runtimes that do not take them."""
     looked = f"config.json: {' and '.join(ROOT_KEYS)}, {SIDE_FILE}"
-    found = _from_config(subject) or _from_side_file(subject)
+    found = quantization_of(subject)
     if found is None:
         beside = next((name for name in OTHER_SIDE_FILES if name in subject.by_name), None)
         why = f"{beside} is read only when --quantization names the method" if beside else "weights are as they stand"
@@ -46,6 +46,11 @@ def read_quantization(subject: Subject, trace: Trace) -> None:
     state: State = "warning" if whys else "ok"
     why = "; ".join(whys) or f"vLLM loads it as {shown(found.method)[1:-1]}"
     trace.step("quantization", looked, told, why, state, source=found.source, method=found.method)
+
+
+def quantization_of(subject: Subject) -> Quantization | None:
+    """What tells of a quantization, vLLM's order: the configuration, else ModelOpt's file beside it; None for none."""
+    return _from_config(subject) or _from_side_file(subject)
 
 
 def _from_config(subject: Subject) -> Quantization | None:

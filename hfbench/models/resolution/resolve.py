@@ -34,6 +34,8 @@ class Resolution:
     location: Location | None
     steps: tuple[Step, ...]
     runtimes: Mapping[Runtime, Verdict]
+    subject: Subject | None = None
+    """What the steps looked at, for whoever asks more of the same folder; None where it could not be listed."""
 
     @property
     def loads_nowhere(self) -> bool:
@@ -55,6 +57,7 @@ def trace_model(
     trace = Trace(names or {runtime: known(runtime) for runtime in RUNTIMES})
     found = locate(reference, trace, cache_dir=cache_dir, offline=offline)
     config_only = True
+    subject: Subject | None = None
     if found.location is None:
         trace.block(Stage.CONFIGURATION, found.fault)
     else:
@@ -72,6 +75,7 @@ def trace_model(
         location=found.location,
         steps=tuple(trace.steps),
         runtimes=verdicts(trace, config_only=config_only),
+        subject=subject,
     )
 
 

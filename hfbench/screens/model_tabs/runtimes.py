@@ -1,30 +1,35 @@
-"""How the reference becomes a model, step by step, and what each runtime makes of it."""
+"""How the reference becomes a model, step by step, what each runtime makes of it, and one key that starts one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.events import Resize
+from textual.message import Message
 
-from hfbench.models.problem import counted
-from hfbench.models.runtimes import RUNTIMES, Runtime
+from hfbench.errors import HfbenchError
+from hfbench.screens.base import BenchScreen
+from hfbench.screens.latest_wins import LatestWins
 from hfbench.screens.model_tabs.explanation import ExplainedTab, Explanation
-from hfbench.screens.model_tabs.told import step_facts, verdict_facts
-from hfbench.screens.model_tabs.verdict_lines import STATES, title_of, verdict_state
+from hfbench.screens.model_tabs.runtimes_rows import row_facts, row_record, step_record
+from hfbench.screens.model_tabs.told import step_facts
 from hfbench.screens.model_view import ModelView
-from hfbench.widgets.glyphs import Glyphs, glyphs_of
+from hfbench.widgets.glyphs import glyphs_of
 from hfbench.widgets.help import Help
 from hfbench.widgets.record_columns import Column
-from hfbench.widgets.record_rows import Record
 from hfbench.widgets.record_table import RecordTable
 
 if TYPE_CHECKING:
+    from hfbench.actions.aside import Aside
     from hfbench.actions.resolve import ResolveResult
-    from hfbench.models.resolution.trace import Step
+    from hfbench.actions.runtimes import RuntimesResult
+    from hfbench.actions.serve_command import ServeCommandResult
+    from hfbench.engines.runtimes.row import Row
 
 STEP_COLUMNS = (
     Column("number", "", align="right"),
@@ -34,19 +39,40 @@ STEP_COLUMNS = (
     Column("found", "Found", flexible=True, min=24, max=34),
     Column("why", "Why the next step", priority=1, flexible=True, min=20, max=200),
 )
-VERDICT_COLUMNS = (
+RUNTIME_COLUMNS = (
     Column("state", ""),
     Column("runtime", "Runtime"),
-    Column("config", "Config class", priority=3, flexible=True, min=14, max=30, middle=True),
-    Column("model", "Model class", priority=2, flexible=True, min=16, max=40, middle=True),
-    Column("files", "Files", priority=1),
-    Column("rules", "Rules", priority=4),
-    Column("reason", "Reason", flexible=True, min=40, max=200),
+    Column("starts", "Starts", priority=1),
+    Column("rules", "Rules", priority=3),
+    Column("precision", "On the card", priority=2, flexible=True, min=20, max=44),
+    Column("reason", "Reason", flexible=True, min=30, max=200),
 )
+RUNTIMES = 10
+RUNTIME_LINES = RUNTIMES + 2
+"""The table of runtimes with its header, and the line that parts it from the steps."""
+LEAST_STEPS = 4
+"""Lines that the steps keep, their header among them, where the runtimes have to scroll."""
 
 
-VERDICT_LINES = 2 + len(RUNTIMES)
-"""The table of verdicts with its header, and the line that parts it from the steps."""
+@dataclass(frozen=True)
+class Question:
+    """The fields to perform `serve.command` with."""
+
+    values: dict[str, object]
+
+
+@dataclass
+class Composed(Message):
+    """A serve command, or why there is none."""
+
+    result: ServeCommandResult
+
+
+@dataclass
+class NotComposed(Message):
+    """It could not be asked."""
+
+    error: HfbenchError
 
 
 class Steps(RecordTable):
@@ -55,7 +81,7 @@ class Steps(RecordTable):
     help = Help(
         "Steps",
         "From the reference to what would be loaded: what was looked at, what was found, why the next step follows.\n"
-        "`enter` opens all of a step, `tab` goes on to the verdicts. On the command line: hfbench resolve.",
+        "`enter` opens all of a step, `tab` goes on to the runtimes. On the command line: hfbench resolve.",
     )
 
 
@@ -63,31 +89,45 @@ class Verdicts(RecordTable):
     """The runtimes below each other, so that they can be compared."""
 
     help = Help(
-        "Verdicts",
-        "Whether each runtime would load the model, by the rules of the version named, or of the package installed.\n"
-        "`enter` opens all of a verdict: classes, files read and passed over, code that trust_remote_code would run.",
+        "Runtimes",
+        "Whether each runtime carries the model out on the card here, by shipped or installed rules.\n"
+        "`enter` opens all of a verdict. `x` starts it: a form filled in, or its serve command checked and copied.\n"
+        "On the command line: hfbench runtimes, and --gpu for another card.",
     )
 
-    DEFAULT_CSS = "Verdicts { height: 5; margin-top: 1; }"
+    DEFAULT_CSS = f"Verdicts {{ height: {RUNTIMES + 1}; margin-top: 1; }}"
 
 
 class RuntimesTab(ExplainedTab):
-    """The resolution trace, then the verdicts side by side."""
+    """The resolution trace, then the runtimes side by side."""
 
     title: ClassVar[str] = "Runtimes"
     keys_to = Steps
 
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("x", "launch", "start", id="runtimes.start")]
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._resolution: ResolveResult | None = None
+        self._matrix: RuntimesResult | None = None
         self._explained: RecordTable | None = None
+        self._aside: Aside | None = None
+        self._gone = False
+        self._commands = LatestWins(self, self._compose_command, NotComposed)
 
     def compose(self) -> ComposeResult:
-        """Steps over verdicts, and room for one of them."""
+        """Steps over runtimes, and room for one of them."""
         with Vertical(id="list"):
             yield Steps(STEP_COLUMNS, empty="resolving ...")
-            yield Verdicts(VERDICT_COLUMNS, empty="resolving ...")
+            yield Verdicts(RUNTIME_COLUMNS, empty="resolving ...")
         yield Explanation()
+
+    def on_unmount(self) -> None:
+        """Nobody looks any more."""
+        self._gone = True
+        self._commands.stop()
+        if self._aside is not None:
+            self._aside.close()
 
     @property
     def steps(self) -> Steps:
@@ -96,38 +136,51 @@ class RuntimesTab(ExplainedTab):
 
     @property
     def verdicts(self) -> Verdicts:
-        """The table of verdicts."""
+        """The table of runtimes."""
         return self.query_one(Verdicts)
 
+    @property
+    def chosen(self) -> Row | None:
+        """The runtime under the cursor of its table."""
+        key = self.verdicts.current
+        rows = self._matrix.rows if self._matrix else ()
+        return next((row for row in rows if row.runtime == key), None)
+
     def show(self, view: ModelView) -> None:
-        """Steps and verdicts come at once, with the answer of `resolve`."""
-        resolution = view.judgement.resolution
+        """Steps come with the answer of `resolve`, runtimes with that of `runtimes`."""
+        resolution, matrix = view.judgement.resolution, view.judgement.matrix
         waits = "resolving ..." if view.judgement.under_way else _why_not(view)
         for table in (self.steps, self.verdicts):
             if table.empty != waits:
                 table.empty = waits
                 table.refresh()
-        if resolution is self._resolution:
-            return
-        self._resolution = resolution
         glyphs = glyphs_of(self.app)
-        steps = resolution.steps if resolution else ()
-        self.steps.show([_step_record(number, step, glyphs) for number, step in enumerate(steps, 1)])
-        told = resolution.runtimes if resolution else {}
+        if resolution is not self._resolution:
+            self._resolution = resolution
+            steps = resolution.steps if resolution else ()
+            self.steps.show([step_record(number, step, glyphs) for number, step in enumerate(steps, 1)])
+        elif matrix is self._matrix:
+            return
+        if matrix is not self._matrix:
+            self._matrix = matrix
+            self.verdicts.show([row_record(row, glyphs) for row in matrix.rows] if matrix else [])
+            self.refresh_bindings()
         self._share_room()
-        self.verdicts.show([_verdict_record(runtime, told[runtime], glyphs) for runtime in RUNTIMES if runtime in told])
         if self.explains:
             self._explain_current() if resolution else self.close_explanation()
 
     def on_resize(self, event: Resize) -> None:
-        """The verdicts stand below the last step, or below as many as there is room for."""
+        """The runtimes stand below the last step, or below as many as there is room for."""
         super().on_resize(event)
         self._share_room()
 
     def _share_room(self) -> None:
-        room = self.size.height - VERDICT_LINES
+        room = self.size.height
+        below = min(RUNTIME_LINES, max(room - LEAST_STEPS, LEAST_STEPS))
+        self.verdicts.styles.height = below - 1
         wanted = self.steps.total + 1
-        self.steps.styles.height = min(wanted, room) if self.steps.total and room > 1 else "1fr"
+        fits = self.steps.total and room - below > 1
+        self.steps.styles.height = min(wanted, room - below) if fits else "1fr"
 
     def copied(self) -> str:
         """The explanation that is read, else the row under the cursor in one sentence."""
@@ -140,8 +193,54 @@ class RuntimesTab(ExplainedTab):
         )
         return super().copied() or "; ".join(told)
 
+    # -- starting -------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """`x` where the runtime under the cursor can be started from here."""
+        if action == "launch":
+            row = self.chosen if self.is_mounted else None
+            return row is not None and bool(row.launch)
+        return super().check_action(action, parameters)
+
+    def action_launch(self) -> None:
+        """Open the form of the runtime under the cursor, or copy the command that serves the model with it."""
+        row = self.chosen
+        if row is None or not row.launch:
+            return
+        if row.launch == "job":
+            self._screen.bench.open_form(row.action, dict(row.values))
+        else:
+            self._commands.ask(Question(dict(row.values)))
+
+    def _compose_command(self, question: Question) -> Message:
+        """In the thread of answers: the action is performed in a child process."""
+        from hfbench.actions.aside import Aside
+
+        if self._aside is None:
+            self._aside = Aside()
+        return Composed(self._aside.ask("serve.command", question.values, lambda: self._gone))
+
+    @on(Composed)
+    async def _composed(self, message: Composed) -> None:
+        message.stop()
+        if message.result.command:
+            await self._screen.copy(message.result.command)
+        else:
+            self._screen.bench.complain(message.result.headline)
+
+    @on(NotComposed)
+    def _not_composed(self, message: NotComposed) -> None:
+        message.stop()
+        self._screen.bench.complain(message.error)
+
+    @property
+    def _screen(self) -> BenchScreen:
+        return cast(BenchScreen, self.screen)
+
+    # -- explaining -----------------------------------------------------------
+
     @on(RecordTable.Chosen)
-    def _chosen(self, message: RecordTable.Chosen) -> None:
+    def _opened(self, message: RecordTable.Chosen) -> None:
         if self.explains and self._explained is message.table:
             self.close_explanation()
             return
@@ -150,54 +249,23 @@ class RuntimesTab(ExplainedTab):
 
     @on(RecordTable.Highlighted)
     def _highlighted(self, message: RecordTable.Highlighted) -> None:
+        if message.table is self.verdicts:
+            self.refresh_bindings()
         if self.explains and message.table is self._explained and self._resolution:
             self._explain_current()
 
     def _explain_current(self) -> None:
         table, resolution = self._explained or self.steps, self._resolution
-        key = table.current
+        key: Any = table.current
         if resolution is None or key is None:
             return
         if table is self.verdicts:
-            runtime: Runtime = key  # type: ignore[assignment]
-            verdict = resolution.runtimes[runtime]
-            self.explain(title_of(runtime, verdict), list(verdict_facts(runtime, verdict, resolution.steps)))
+            row = self.chosen
+            if row is not None and self._matrix is not None:
+                self.explain(row.title, list(row_facts(row, self._matrix, resolution)))
             return
         step = resolution.steps[int(key) - 1]
         self.explain(f"{key} of {len(resolution.steps)}: {step.step}", list(step_facts(step)))
-
-
-def _step_record(number: int, step: Step, glyphs: Glyphs) -> Record:
-    state = STATES[step.state]
-    cells = {
-        "number": str(number),
-        "state": glyphs.sign(state) or "-",
-        "step": step.step,
-        "looked": step.looked_at,
-        "found": step.found,
-        "why": step.why,
-    }
-    return Record(
-        str(number), cells, states={"state": state, "looked": "muted", "why": "muted"}, order={"number": number}
-    )
-
-
-def _verdict_record(runtime: Runtime, verdict: Mapping[str, Any], glyphs: Glyphs) -> Record:
-    from hfbench.actions.resolve import spoken
-
-    state = verdict_state(verdict)
-    files, ignored = len(verdict["files"]), len(verdict["ignored"])
-    told = counted(files, "file") if files else "none"
-    cells = {
-        "state": glyphs.sign(state),
-        "runtime": title_of(runtime, verdict),
-        "rules": "installed" if verdict["installed"] else "shipped",
-        "config": (verdict["class"] or "none") if runtime in ("transformers", "vllm") else "",
-        "model": verdict["model_class"] or "none",
-        "files": f"{told}, {ignored:,} not read" if ignored else told,
-        "reason": spoken(runtime, verdict),
-    }
-    return Record(runtime, cells, states={"state": state, "config": "muted", "files": "muted", "rules": "muted"})
 
 
 def _why_not(view: ModelView) -> str:

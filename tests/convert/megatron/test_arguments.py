@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hf_models import NAMES, checkpoint
 
+from hfbench.convert.megatron.destination import Destination
 from hfbench.convert.megatron.parallel import Parallel
 from hfbench.convert.megatron.plan import plan_megatron
 from hfbench.convert.plan import Plan
@@ -28,7 +29,7 @@ expert_model_parallel_size virtual_pipeline_model_parallel_size make_vocab_size_
 
 def planned(name: str = "llama", layout: Parallel | None = None, **changes: Any) -> Plan:
     model = checkpoint(name, **changes)
-    return plan_megatron(model.config, model.specs, layout or Parallel())
+    return plan_megatron(model.config, model.specs, Destination(layout or Parallel()))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -156,7 +157,7 @@ def test_sizes_and_kinds() -> None:
 def test_configurations_that_megatron_cannot_express_are_refused(name: str, changes: dict[str, Any], told: str) -> None:
     model = checkpoint(name)
     with pytest.raises(UsageError, match=re.escape(told)):
-        plan_megatron({**model.config, **changes}, model.specs, Parallel())
+        plan_megatron({**model.config, **changes}, model.specs, Destination())
 
 
 def test_a_rotary_base_that_is_no_integer_is_told() -> None:

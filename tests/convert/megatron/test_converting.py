@@ -101,6 +101,22 @@ def test_ranks_that_should_hold_the_same_and_do_not_are_refused(model: Path, tmp
     assert not (tmp_path / "back").exists()
 
 
+@pytest.mark.parametrize("others", [("mp_rank_00_000", "mp_rank_01_000"), ("mp_rank_01_000", "mp_rank_01_001")])
+def test_files_of_two_ranks_that_were_exchanged_are_refused(
+    model: Path, tmp_path: Path, others: tuple[str, str]
+) -> None:
+    """No shape and no repeated tensor tells halves of one matrix from each other: the number of the process does."""
+    out = tmp_path / "there"
+    ConvertMegatron(model=str(model), out=out, tp=2, pp=2).perform(Run())
+    one, other = (out / "release" / name / "model_optim_rng.pt" for name in others)
+    one.rename(tmp_path / "kept")
+    other.rename(one)
+    (tmp_path / "kept").rename(other)
+    told = r"release: mp_rank_\S+ and mp_rank_\S+ hold files that the processes \d and \d saved\. Files were exchanged"
+    with pytest.raises(HfbenchError, match=told):
+        to_hf(out)
+
+
 def test_a_configuration_may_be_named(model: Path, tmp_path: Path) -> None:
     out = tmp_path / "there"
     ConvertMegatron(model=str(model), out=out).perform(Run())

@@ -8,6 +8,7 @@ import pytest
 from hf_models import checkpoint, specs_of
 
 from hfbench.convert.boxes import TensorSpec
+from hfbench.convert.megatron.destination import Destination
 from hfbench.convert.megatron.parallel import Parallel
 from hfbench.convert.megatron.plan import plan_megatron
 from hfbench.convert.megatron.plan_back import plan_hf
@@ -19,7 +20,7 @@ Written = tuple[dict[str, Any], dict[str, TensorSpec], dict[str, Any]]
 def written(name: str = "llama", layout: Parallel | None = None, **options: Any) -> Written:
     """Arguments and tensors of a checkpoint without a trace of hfbench, and the configuration it was made from."""
     model = checkpoint(name)
-    plan = plan_megatron(model.config, model.specs, layout or Parallel(tp=2), **options)
+    plan = plan_megatron(model.config, model.specs, Destination(layout or Parallel(tp=2), **options))
     args = {key: value for key, value in plan.args.items() if key != "hf_model_type"}
     return args, specs_of(plan), model.config
 

@@ -9,6 +9,7 @@ import pytest
 from hf_models import EXPERTS, HIDDEN, checkpoint, execute
 
 from hfbench.convert.boxes import Box
+from hfbench.convert.megatron.destination import Destination
 from hfbench.convert.megatron.parallel import Parallel
 from hfbench.convert.megatron.plan import plan_megatron
 from hfbench.convert.plan import Plan, Target
@@ -18,7 +19,7 @@ def planned(name: str, **layout: Any) -> tuple[Plan, dict[str, Any], dict[str, A
     """The plan, the sources' bits and the targets'."""
     model = checkpoint(name)
     format, names = layout.pop("format", "torch"), layout.pop("names", "te")
-    plan = plan_megatron(model.config, model.specs, Parallel(**layout), format=format, names=names)
+    plan = plan_megatron(model.config, model.specs, Destination(Parallel(**layout), format=format, names=names))
     return plan, model.bits(), execute(plan.targets, model.bits())
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hf_models import checkpoint
 
+from hfbench.convert.megatron.destination import Destination
 from hfbench.convert.megatron.parallel import Parallel
 from hfbench.convert.megatron.plan import model_of, plan_megatron
 from hfbench.convert.megatron.proposals import proposals
@@ -18,7 +19,7 @@ SMOLLM2 = {"num_attention_heads": 9, "num_key_value_heads": 3, "head_dim": 2, "i
 
 def planned(layout: Parallel, name: str = "llama", **changes: Any) -> None:
     model = checkpoint(name, **changes)
-    plan_megatron(model.config, model.specs, layout)
+    plan_megatron(model.config, model.specs, Destination(layout))
 
 
 @pytest.mark.parametrize(
@@ -62,9 +63,10 @@ def test_key_heads_that_neither_divide_nor_are_divided_are_refused() -> None:
         planned(Parallel(tp=2), num_attention_heads=12, num_key_value_heads=3, head_dim=2)
 
 
-def test_fused_rows_that_do_not_divide_are_refused_though_the_heads_do() -> None:
+def test_key_heads_whose_rows_more_ranks_cannot_share_are_refused_though_the_heads_divide() -> None:
     """With 9 heads and 3 key-value heads 9 ranks would need 15 head sizes of rows in 9 equal parts."""
-    with pytest.raises(UsageError, match="the 30 rows of query, key and value together do not divide by --tp 9"):
+    told = r"3 key-value heads, 30 rows together with their queries, are not to be shared by --tp 9\. Use --tp 1 or 3"
+    with pytest.raises(UsageError, match=told):
         planned(Parallel(tp=9), **{**SMOLLM2, "intermediate_size": 36})
 
 
@@ -89,10 +91,12 @@ def test_rank_folders_are_spelled_as_megatron_spells_them() -> None:
 
 def test_proposed_layouts_can_be_planned_and_hold_what_they_promise() -> None:
     model = checkpoint("qwen3_moe", vocab_size=128)
-    found = proposals(model_of(model.config, model.specs, Parallel()).items, sizes_of(model))
+    found = proposals(model_of(model.config, model.specs, Destination()).items, sizes_of(model))
     assert found[0].tp == found[0].pp == found[0].ep == 1
     for each in found:
-        plan = plan_megatron(model.config, model.specs, Parallel(tp=each.tp, pp=each.pp, ep=each.ep), divisible_by=1)
+        plan = plan_megatron(
+            model.config, model.specs, Destination(Parallel(tp=each.tp, pp=each.pp, ep=each.ep), divisible_by=1)
+        )
         by_rank: dict[str, int] = {}
         for target in plan.targets:
             rank = target.spec.name.partition(":")[0]
@@ -101,4 +105,4 @@ def test_proposed_layouts_can_be_planned_and_hold_what_they_promise() -> None:
 
 
 def sizes_of(model: Any) -> Any:
-    return model_of(model.config, model.specs, Parallel(), divisible_by=1).sizes
+    return model_of(model.config, model.specs, Destination(divisible_by=1)).sizes

@@ -8,6 +8,7 @@ from hf_models import NAMES, checkpoint, execute, specs_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hfbench.convert.megatron.destination import Destination
 from hfbench.convert.megatron.parallel import Parallel
 from hfbench.convert.megatron.plan import plan_megatron
 from hfbench.convert.megatron.plan_back import plan_hf
@@ -27,7 +28,7 @@ LAYOUTS = {
 def test_there_and_back_every_element_is_where_it_was(name: str, layout: str, format: str) -> None:
     model = checkpoint(name)
     names = "te" if layout == "tp2-pp2" else "local"
-    there = plan_megatron(model.config, model.specs, LAYOUTS[layout], format=format, names=names)
+    there = plan_megatron(model.config, model.specs, Destination(LAYOUTS[layout], format=format, names=names))
     written = execute(there.targets, model.bits())
     back = plan_hf(there.args, specs_of(there), model.config)
     found = execute(back.targets, written)
@@ -48,9 +49,9 @@ def test_there_and_back_every_element_is_where_it_was(name: str, layout: str, fo
 def test_without_a_configuration_the_arguments_tell_one_that_plans_alike(name: str) -> None:
     """config.json built from arguments gives the same tensors and, converted again, the same arguments."""
     model = checkpoint(name)
-    there = plan_megatron(model.config, model.specs, Parallel(tp=2))
+    there = plan_megatron(model.config, model.specs, Destination(Parallel(tp=2)))
     back = plan_hf(there.args, specs_of(there))
-    again = plan_megatron(back.args, specs_of(back), Parallel(tp=2))
+    again = plan_megatron(back.args, specs_of(back), Destination(Parallel(tp=2)))
     assert {k: v for k, v in again.args.items() if k != "moe_aux_loss_coeff"} == {
         k: v for k, v in there.args.items() if k != "moe_aux_loss_coeff"
     }
@@ -61,7 +62,7 @@ def test_without_a_configuration_the_arguments_tell_one_that_plans_alike(name: s
 def test_experts_are_divided_among_expert_ranks_in_contiguous_blocks(name: str) -> None:
     model = checkpoint(name)
     layout = Parallel(tp=2, pp=2, ep=2)
-    there = plan_megatron(model.config, model.specs, layout)
+    there = plan_megatron(model.config, model.specs, Destination(layout))
     second = [each for each in there.targets if each.spec.name.startswith("mp_rank_00_001_001:")]
     experts = [each for each in second if ".mlp.experts.linear_fc2.weight1" in each.spec.name]
     assert experts
@@ -86,9 +87,9 @@ def test_experts_that_lie_in_two_tensors_are_found_too() -> None:
         pairs = [(bits[f"{inside}{e}.gate_proj.weight"], bits[f"{inside}{e}.up_proj.weight"]) for e in range(4)]
         together[inside + "gate_up_proj"] = numpy.concatenate([numpy.concatenate(pair) for pair in pairs])
         together[inside + "down_proj"] = numpy.concatenate([bits[f"{inside}{e}.down_proj.weight"] for e in range(4)])
-    apart = execute(plan_megatron(model.config, model.specs, Parallel(tp=2)).targets, bits)
+    apart = execute(plan_megatron(model.config, model.specs, Destination(Parallel(tp=2))).targets, bits)
     model.shapes = joined
-    same = execute(plan_megatron(model.config, model.specs, Parallel(tp=2)).targets, together)
+    same = execute(plan_megatron(model.config, model.specs, Destination(Parallel(tp=2))).targets, together)
     assert apart.keys() == same.keys()
     assert all(numpy.array_equal(apart[name], same[name]) for name in apart)
 
@@ -116,9 +117,9 @@ def test_any_layout_that_is_not_refused_loses_nothing(
     rows = (repeats + 2) * groups * head
     if groups * repeats % tp or (groups % tp and tp % groups) or rows % tp or 24 % tp:
         with pytest.raises(UsageError, match=f"--tp {tp}"):
-            plan_megatron(model.config, model.specs, layout)
+            plan_megatron(model.config, model.specs, Destination(layout))
         return
-    there = plan_megatron(model.config, model.specs, layout, divisible_by=8)
+    there = plan_megatron(model.config, model.specs, Destination(layout, divisible_by=8))
     back = plan_hf(there.args, specs_of(there), model.config)
     found = execute(back.targets, execute(there.targets, model.bits()))
     assert found.keys() == model.shapes.keys()

@@ -10,11 +10,14 @@ import numpy
 import pytest
 from hf_models import checkpoint, written
 
-from hfbench.convert.boxes import Box, TensorSpec
+from hfbench.convert.boxes import Box, Copy, TensorSpec
 from hfbench.convert.fp8_source import decode_fp8
 from hfbench.convert.megatron.source import open_source
+from hfbench.convert.plan import Target
 from hfbench.convert.stored import Stored, TensorSet
+from hfbench.convert.stream.prescan import prescan, refuse
 from hfbench.errors import HfbenchError, UsageError
+from hfbench.jobs.run import Run
 
 
 @pytest.fixture
@@ -91,6 +94,21 @@ def test_fp8_is_multiplied_with_the_scale_of_its_block(tmp_path: Path) -> None:
 
     assert numpy.array_equal(values(Box(0, 3, 0, 4)), expected)
     assert numpy.array_equal(values(Box(1, 3, 2, 4)), expected[1:, 2:])
+
+
+def test_scales_that_are_no_numbers_are_refused_unless_they_are_allowed(tmp_path: Path) -> None:
+    scales = numpy.array([[numpy.nan, 2.0], [numpy.inf, numpy.nan]])
+    tensors, _ = decode_fp8(fp8(tmp_path, numpy.full((3, 4), 0x38, "u1"), scales), BLOCKS)
+    box = Box(0, 3, 0, 4)
+    target = Target(TensorSpec("w", "BF16", (3, 4)), "", (Copy("w", box, "w", box),), "copy")
+    found = prescan([target], tensors, Run())
+    assert [(each.kind, each.values) for each in found] == [("nan", 2), ("inf", 1)]
+    told = r"decode: 2 values of 1 tensor are NaN: 'w_scale_inv' \(2\), beside inf\. Fetch the model again, or allow it"
+    with pytest.raises(HfbenchError, match=told):
+        refuse(found, ())
+    with pytest.raises(HfbenchError, match="are infinities"):
+        refuse(found, ("nan",))
+    refuse(found, ("nan", "inf"))
 
 
 def test_blocks_larger_than_any_weight_are_one_block(tmp_path: Path) -> None:

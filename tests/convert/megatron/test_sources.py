@@ -8,14 +8,14 @@ import pytest
 from hf_models import Checkpoint, checkpoint, specs_of
 
 from hfbench.convert.boxes import TensorSpec
-from hfbench.convert.megatron.parallel import Parallel
+from hfbench.convert.megatron.destination import Destination
 from hfbench.convert.megatron.plan import plan_megatron
 from hfbench.convert.plan import Plan
 from hfbench.errors import HfbenchError, UsageError
 
 
 def planned(model: Checkpoint, **options: Any) -> Plan:
-    return plan_megatron(model.config, model.specs, Parallel(), **options)
+    return plan_megatron(model.config, model.specs, Destination(**options))
 
 
 def renamed(model: Checkpoint, **changes: str) -> Checkpoint:
@@ -168,14 +168,14 @@ def test_fp8_is_never_cast_without_its_scales() -> None:
 def test_a_family_that_is_not_known_is_told_with_those_that_are() -> None:
     specs = {"x": TensorSpec("x", "BF16", (1,))}
     for config, told in (
-        ({"model_type": "falcon"}, "'falcon' is not supported. Supported are deepseek_v2, deepseek_v3, gemma, "),
-        ({"model_type": "qwen4"}, "'qwen4' is not supported"),
-        ({"model_type": "own", "auto_map": {}}, "'own' is not supported"),
+        ({"model_type": "falcon"}, "'falcon' is none of those supported. They are deepseek_v2, deepseek_v3, gemma, "),
+        ({"model_type": "deepseek_v4"}, "'deepseek_v4' is none of those supported. They are deepseek_v2, "),
+        ({"model_type": "own", "auto_map": {}}, "'own' is none of those supported"),
         ({"model_type": "own", "auto_map": {"AutoModel": "m.M"}}, "runs code of its own, which is neither executed"),
         ({}, "gives no model_type"),
     ):
         with pytest.raises(UsageError, match=told):
-            plan_megatron(config, specs, Parallel())
+            plan_megatron(config, specs, Destination())
 
 
 def test_code_that_comes_with_a_known_family_is_not_used() -> None:

@@ -23,7 +23,7 @@ from hfbench.convert.formats.pt_layout import lay_out_pt
 from hfbench.convert.formats.safetensors_layout import lay_out_safetensors, lay_out_shard
 from hfbench.convert.plan import Target
 from hfbench.convert.stored import TensorSet
-from hfbench.convert.stream import manifest, preflight, write
+from hfbench.convert.stream import manifest, outputs, preflight
 from hfbench.convert.stream.convert import convert
 from hfbench.convert.stream.partial import claimed
 from hfbench.convert.stream.same import same_bits
@@ -166,7 +166,7 @@ def stopped(model: Path, out: Path, monkeypatch: pytest.MonkeyPatch, after: int,
         return calm(descriptor, data, at)
 
     with monkeypatch.context() as patch:
-        patch.setattr(write.os, "pwrite", full)
+        patch.setattr(outputs.os, "pwrite", full)
         with pytest.raises(HfbenchError) as caught:
             to_pt(model, out, threads=1)
     return caught.value
@@ -293,6 +293,29 @@ def test_a_folder_that_no_conversion_made_is_not_emptied(model: Path, out: Path)
     with pytest.raises(UsageError, match="holds files that no conversion put there"):
         to_pt(model, out)
     assert (partial(out) / "letter.txt").read_text() == "dear"
+
+
+def test_a_file_of_somebody_else_is_not_published_with_the_result(
+    model: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it lies there before the conversion goes on or comes while it runs."""
+    stopped(model, out, monkeypatch, 20)
+    strange = partial(out) / "notes" / "letter.txt"
+    strange.parent.mkdir()
+    strange.write_text("dear")
+    with pytest.raises(UsageError, match=r"holds 'notes/letter.txt', which no conversion put there\. Move it away"):
+        to_pt(model, out)
+    strange.unlink()
+
+    def bring(event: Event) -> None:
+        if isinstance(event, Progress) and event.done == event.total:
+            strange.write_text("dear")
+
+    with pytest.raises(UsageError, match=r"holds 'notes/letter.txt'"):
+        to_pt(model, out, Run(bring))
+    assert not out.exists()
+    strange.unlink()
+    assert to_pt(model, out).resumed_bytes
 
 
 def test_too_little_disk_or_memory_is_told_before_anything_is_written(

@@ -1,0 +1,1 @@
+"""One file a topic, one function a trap."""

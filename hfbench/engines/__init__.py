@@ -1,0 +1,1 @@
+"""Engines: built, proved, and known before loading whether they will run here."""

@@ -1,0 +1,1 @@
+"""Builders of engines, one a file: a module makes its builder known by assigning it to BUILDER."""

@@ -1,0 +1,75 @@
+"""The engines in some folders, each with what the rules say of it here; nothing is hashed and nothing loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hfbench.engines.check import How, Machines, check_engine
+from hfbench.engines.checked import Checked
+from hfbench.engines.manifest import MANIFEST
+from hfbench.engines.reading.recognise import ENDINGS
+from hfbench.engines.reading.trtllm import looks_like_trtllm
+from hfbench.errors import HfbenchError
+
+DEEPEST = 3
+"""Levels below a folder that are looked into."""
+
+MOST = 10_000
+"""Entries looked at below one folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """One engine of a list. `trouble` stands in place of a check where its files cannot be read."""
+
+    path: str
+    verdict: str
+    """That of the check, or `damaged`."""
+    checked: Checked | None = None
+    trouble: str = ""
+
+
+def list_engines(roots: Iterable[Path]) -> list[Listed]:
+    """The engines below folders, each once, by path; folders that are not there hold none."""
+    found = {os.path.realpath(path): path for root in roots for path in find_engines(root)}
+    how = How(hashing=False)
+    machines = Machines(how)
+    return [_listed(path, how, machines) for path in sorted(found.values())]
+
+
+def find_engines(root: Path) -> Iterator[Path]:
+    """Folders with a manifest or with ranks of TensorRT-LLM, and files that end as engines do; hidden ones are left
+    out, as builds under way are."""
+    left = MOST
+    pending = [(root, 0)]
+    while pending:
+        folder, depth = pending.pop()
+        if os.path.lexists(folder / MANIFEST) or looks_like_trtllm(folder):
+            yield folder
+            continue
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            left -= 1
+            if left < 0:
+                return
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if depth < DEEPEST:
+                    pending.append((folder / entry.name, depth + 1))
+            elif entry.name.endswith(ENDINGS) and not entry.name.endswith(".xml"):
+                yield folder / entry.name
+
+
+def _listed(path: Path, how: How, machines: Machines) -> Listed:
+    try:
+        checked = check_engine(path, how, machines=machines)
+    except HfbenchError as error:
+        return Listed(path=str(path), verdict="damaged", trouble=str(error))
+    return Listed(path=str(path), verdict=checked.verdict, checked=checked)

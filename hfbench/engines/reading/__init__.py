@@ -1,0 +1,1 @@
+"""Engines without a manifest: what their files tell, and what nobody can know without loading them."""
