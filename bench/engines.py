@@ -51,8 +51,8 @@ LOAD = Claim(
     bound=5.0,
 )
 CLAIMS = {"aoti": AOTI, "compile": COMPILE, "onnx": ONNX, "openvino": OPENVINO}
-PROMPT, NEW_TOKENS, CONTEXT = 32, 17, 64
-ROUNDS = 15
+PROMPT, NEW_TOKENS, CONTEXT = 32, 9, 64
+ROUNDS = 7
 
 
 def main() -> None:
@@ -101,7 +101,7 @@ def measured(folders: dict[str, Path]) -> list[Record]:
             token_of(engines[builder], prompt),
             eager,
             rounds=ROUNDS,
-            warmup=2,
+            warmup=1,
             versions=versions(manifests[builder]),
             notes=notes(manifests[builder], seconds[builder]),
         )

@@ -70,6 +70,8 @@ class Workbench(TypeAhead):
         Binding("2", "go('jobs')", "jobs", show=False, id="app.jobs"),
         Binding("3", "go('gpus')", "GPUs", show=False, id="app.gpus"),
         Binding("4", "go('kernels')", "kernels", show=False, id="app.kernels"),
+        Binding("5", "go('engines')", "engines", show=False, id="app.engines"),
+        Binding("6", "go('doctor')", "doctor", show=False, id="app.doctor"),
         Binding("colon", "command_palette", "palette", show=False, id="app.palette"),
         Binding("semicolon", "jump", "jump", show=False, id="app.jump"),
         Binding("r", "record", "record", show=False, id="app.record"),
@@ -231,6 +233,8 @@ class Workbench(TypeAhead):
 
     def action_go(self, name: str) -> None:
         """Go to one of the main screens, keeping what is below it."""
+        from hfbench.screens.every import main_screen
+
         kind = main_screen(name)
         while len(self.screen_stack) > 1 and not isinstance(self.screen, kind):
             self.pop_screen()
@@ -349,53 +353,13 @@ def draws_unicode() -> bool:
     return encoding == "utf8" and os.environ.get("TERM", "") not in ("linux", "dumb")
 
 
-def main_screen(name: str) -> type[BenchScreen]:
-    """The screen behind a digit key, by name."""
-    from hfbench.screens.gpus import GpusScreen
-    from hfbench.screens.jobs import JobsScreen
-    from hfbench.screens.kernels import KernelsScreen
+def bindings() -> list[tuple[str, str, str]]:
+    """Id, keys and label of every binding a key map may change: the application's, and those of screens and tabs."""
+    from hfbench.screens.every import bindings_of, holders
 
-    kinds: dict[str, type[BenchScreen]] = {
-        "models": ModelsScreen,
-        "jobs": JobsScreen,
-        "gpus": GpusScreen,
-        "kernels": KernelsScreen,
-    }
-    return kinds[name]
+    return bindings_of((Workbench, *holders()))
 
 
 def binding_ids() -> set[str]:
     """Every id a key map may name."""
     return {name for name, _, _ in bindings()}
-
-
-def bindings() -> list[tuple[str, str, str]]:
-    """Id, keys and label of every binding a key map may change: the application's, and those of screens and tabs."""
-    from hfbench.screens.convert import ConvertScreen
-    from hfbench.screens.diff import TABS as DIFF_TABS
-    from hfbench.screens.diff import DiffScreen
-    from hfbench.screens.gpu_memory import GpuMemoryScreen
-    from hfbench.screens.gpus import GpusScreen
-    from hfbench.screens.job import JobScreen
-    from hfbench.screens.jobs import JobsScreen
-    from hfbench.screens.kernels import KernelsScreen
-    from hfbench.screens.launch import LaunchScreen
-    from hfbench.screens.model import TABS, ModelScreen
-    from hfbench.widgets.convert_chooser import ConvertChooser
-    from hfbench.widgets.fit_grid import FitGrid
-    from hfbench.widgets.form import Form
-    from hfbench.widgets.gpu_grid import GpuGrid
-    from hfbench.widgets.kernel_matrix import KernelMatrix
-    from hfbench.widgets.plan_table import PlanTable
-
-    holders: tuple[type, ...] = (Workbench, BenchScreen, ModelsScreen, ModelScreen, *TABS, LaunchScreen, Form)
-    others: tuple[type, ...] = (JobsScreen, JobScreen, DiffScreen, *DIFF_TABS, FitGrid)
-    cards: tuple[type, ...] = (GpusScreen, GpuGrid, GpuMemoryScreen, KernelsScreen, KernelMatrix)
-    conversions: tuple[type, ...] = (ConvertScreen, ConvertChooser, PlanTable)
-    classes = [kind for each in (*holders, *others, *cards, *conversions) for kind in each.__mro__]
-    found: dict[str, tuple[str, str, str]] = {}
-    for kind in dict.fromkeys(classes):
-        for each in kind.__dict__.get("BINDINGS", ()):
-            if isinstance(each, Binding) and each.id:
-                found.setdefault(each.id, (each.id, each.key, each.description))
-    return list(found.values())

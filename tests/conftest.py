@@ -34,7 +34,11 @@ PICTURES = "pictures"
 LONGEST = (
     PICTURES,
     "tests/bench/test_gpu.py",
+    "tests/engines/builders/test_builders.py",
     "tests/gpu/kernels/test_library.py",
+    "tests/engines/running/test_engines.py",
+    "tests/actions/test_engine_build.py",
+    "tests/engines/test_build.py",
     "tests/gpu/kernels/test_static.py",
     "tests/gpu/test_generate_modes.py",
     "tests/gpu/kernels/test_interpret.py",

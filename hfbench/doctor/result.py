@@ -38,6 +38,8 @@ class CheckReport:
     """One clause."""
     evidence: tuple[Evidence, ...] = ()
     remedy: str = ""
+    why: str = ""
+    """What goes wrong for whoever falls into it."""
     seconds: float = 0.0
 
 

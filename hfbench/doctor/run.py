@@ -53,6 +53,7 @@ def report_of(check: Check, system: System) -> CheckReport:
         found=outcome.found,
         evidence=outcome.evidence,
         remedy=outcome.remedy,
+        why=check.why,
         seconds=round(time.monotonic() - began, 4),
     )
 

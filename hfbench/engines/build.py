@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from hfbench.gpu.generate_open import Opened
     from hfbench.jobs.run import Run
 
+FULL_IN_WORDS = ("No space left on device", "Disk quota exceeded", "problem writing element")
+"""Of Rust's libraries, which raise errors of their own, and of numpy, whose error has no number."""
 TAIL = 8
 """Lines of the build log that go into the job when a build fails."""
 
@@ -174,7 +176,7 @@ def is_full(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, OSError) and error.errno in FULL:
             return True
-        if "No space left on device" in str(error) or "Disk quota exceeded" in str(error):
+        if any(words in str(error) for words in FULL_IN_WORDS):
             return True
         error = error.__cause__ or error.__context__
     return False

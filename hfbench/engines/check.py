@@ -158,12 +158,21 @@ def _facts_of(manifest: Manifest) -> tuple[Fact, ...]:
     return facts(
         model=source.given,
         revision=source.revision,
-        dtype=f"{manifest.dtype} {manifest.quantisation}".strip(),
+        built_for=_target(manifest),
+        dtype=" ".join(each for each in (manifest.dtype, manifest.quantisation) if each != "none").strip(),
         shapes=f"batch {shapes.batch}, prompt {prompt}, context {shapes.context}",
         ranks=f"{layout.world_size}: TP {layout.tp}, PP {layout.pp}" if layout.world_size > 1 else "",
         signed_by=source.signed_by,
         licence=source.licence,
     )
+
+
+def _target(manifest: Manifest) -> str:
+    """`NVIDIA H100, 9.0`, or `cpu avx512`."""
+    gpu = manifest.built_on.gpu
+    if gpu is None:
+        return f"cpu {manifest.built_on.isa_level}".strip()
+    return ", ".join(filter(None, (gpu.name, gpu.compute_capability, gpu.mig)))
 
 
 def _demands(found: Found) -> tuple[Fact, ...]:

@@ -96,7 +96,7 @@ class _Errors:
         ours, wanted = ours.float(), wanted.float()
         self.positions += ours.shape[0]
         self.alike += int((ours.argmax(-1) == wanted.argmax(-1)).sum())
-        if not bool(ours.isfinite().all()):
+        if not bool(ours.isfinite().all() and wanted.isfinite().all()):
             self.finite = False
             return
         apart, scale = float((ours - wanted).abs().max()), float(wanted.abs().max())
@@ -108,7 +108,7 @@ def _fault(case: ProofCase, tolerance: float) -> str:
     """What is wrong at one shape, in a clause; empty when nothing is."""
     place = f"at {case.batch} x {case.prompt}"
     if not case.finite:
-        return f"{place} its logits are NaN or infinite"
+        return f"{place} its logits or those of eager are NaN or infinite"
     if not case.relative <= tolerance:
         return f"{place} logits are off by {case.relative:.1e} of the largest, allowed {tolerance:.1e}"
     return ""

@@ -17,6 +17,7 @@ from hfbench.errors import HfbenchError
 from hfbench.paths import expand
 from hfbench.screens.background import Background, Stopped
 from hfbench.screens.base import BenchScreen
+from hfbench.screens.engines_recipe import first_values
 from hfbench.screens.later import BEHIND_MODEL, load_later
 from hfbench.screens.messages import Latest
 from hfbench.screens.model_judge import Judgement, judge_model
@@ -77,7 +78,7 @@ class ModelScreen(BenchScreen):
     help = Help(
         "Model",
         "`[` and `]` or left and right change the tab, `b` lists the biggest tensors, `B` measures the model, "
-        "`=` compares it with another, `C` converts it to Megatron.\n"
+        "`=` compares it with another, `C` converts it to Megatron, `E` builds an engine for it.\n"
         "Weights are read in a process of their own: everything works while the numbers still grow.",
     )
 
@@ -88,6 +89,7 @@ class ModelScreen(BenchScreen):
         Binding("B", "bench", "bench", id="model.bench"),
         Binding("equals_sign", "app.compare", "compare", id="model.compare"),
         Binding("C", "app.convert", "convert", id="model.convert"),
+        Binding("E", "engine", "build engine", show=False, id="model.engine"),
         Binding("a", "actions", "actions", id="model.actions"),
         Binding("slash", "filter", "filter", id="screen.filter"),
         Binding("t", "front('TensorsTab')", "tensors", show=False, id="model.tensors"),
@@ -249,6 +251,10 @@ class ModelScreen(BenchScreen):
     def action_bench(self) -> None:
         """The form of bench.generate for this model."""
         self.bench.open_form("bench.generate", {"model": self.chosen_model})
+
+    def action_engine(self) -> None:
+        """The form of engine.build for this model."""
+        self.bench.open_form("engine.build", first_values(self.chosen_model, self.bench.config.engines.roots))
 
     def action_actions(self) -> None:
         """The palette."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from hfbench.actions.registry import actions
+from hfbench.screens.every import MAIN
 
 if TYPE_CHECKING:
     from hfbench.app import Workbench
@@ -41,7 +42,7 @@ class Palette(Provider):
             wanted = next((param.name for param in spec.params if "model" in (param.name, param.kind)), "")
             values = {wanted: model} if model and wanted else {}
             yield spec.name, spec.summary, partial(self._launch, spec.name, values)
-        for name in ("models", "jobs", "gpus", "kernels"):
+        for name in MAIN:
             yield f"go to {name}", f"Show the {name} screen", partial(self.bench.action_go, name)
         for name in self.bench.theme_names():
             yield f"theme {name}", "Change the colours", partial(setattr, self.bench, "theme", name)

@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Places:
-    """The card, and the row of the matrix with the kernels that are folded there; an empty kernel is the first row."""
+    """The card, the row of the matrix with the kernels that are folded there, the engine by its path, the check by its
+    id, and whether only trouble was shown; an empty one is the first row."""
 
     card: int = 0
     kernel: str = ""
     config: str = ""
     folded: set[str] = field(default_factory=set)
+    engine: str = ""
+    check: str = ""
+    only_trouble: bool = False

@@ -171,6 +171,22 @@ def test_another_python_is_asked_for_its_versions(hfbench: Hfbench, engine: Path
     assert row["here"] == "not installed"
 
 
+def test_behind_a_command_the_processor_is_not_known(hfbench: Hfbench, engine: Path, home: Path) -> None:
+    (home / "config").mkdir(parents=True)
+    site = engine.parents[1] / "site"
+    entry = f'[environments.box]\ncommand = ["/usr/bin/env", "PYTHONPATH={site}", "{sys.executable}"]\n'
+    (home / "config" / "config.toml").write_text(entry)
+    code, result = checked(hfbench, engine, "--environment", "box")
+    assert (code, result["verdict"], statuses(result)["cpu-isa"]) == (2, "cannot tell", "unknown")
+
+
+def test_the_roots_of_the_configuration_are_looked_into(hfbench: Hfbench, engine: Path, home: Path) -> None:
+    (home / "config").mkdir(parents=True)
+    (home / "config" / "config.toml").write_text(f'[engines]\nroots = ["{engine.parent}"]\n')
+    result = json.loads(hfbench("engine", "list", "--json").stdout)
+    assert [each["path"] for each in result["engines"]] == [str(engine)]
+
+
 def test_the_answer_is_fit_for_a_terminal(hfbench: Hfbench, engine: Path) -> None:
     done = hfbench("engine", "check", engine)
     lines = done.stdout.splitlines()

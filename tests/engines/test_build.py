@@ -151,7 +151,7 @@ def test_a_disk_that_is_too_small_is_told_before_anything_is_built(
 def test_a_disk_that_fills_up_is_a_sentence_and_leaves_nothing(
     model: Path, small_disk: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    disk = small_disk("size=400k")
+    disk = small_disk("size=120k")
     monkeypatch.setattr(building, "check_disk", lambda folder, wanted: None)
     with pytest.raises(HfbenchError, match="the disk was full before the engine was complete"):
         build(model, disk / "engine", "onnx")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hfbench.engines.builders.base import Asked, Built, Making
@@ -12,14 +15,16 @@ from hfbench.models.reference import Location
 if TYPE_CHECKING:
     from hfbench.gpu.graphs.step import DecodeStep
 
-CACHE = "compiled.cache"
+CACHE, BINARIES = "compiled.cache", "binaries"
+"""torch's own pack of graphs and sources, and a folder of what a C++ compiler made of the sources."""
+
 CODE_BYTES = 512 << 20
 
 
 class Compile:
     """torch.compile's caches of one decode step; weights stay in the checkpoint, which is read when it is loaded.
 
-    On the CPU the pack holds graphs and C++ sources: another machine compiles these once more, and traces nothing.
+    torch's pack holds C++ sources and not what was compiled of them; that lies beside it, in the layout of the cache.
     """
 
     name = "compile"
@@ -46,13 +51,14 @@ class Compile:
                 making.run.progress("compile", 0, 2)
                 cold = warmed(loaded.model, loaded.device, batch=asked.batch, context=asked.context)
                 saved = torch.compiler.save_cache_artifacts()
+                keep_binaries(making.folder)
             if saved is None:
                 raise HfbenchError("torch.compile left nothing to pack", where=asked.model)
             packed, info = saved
             (making.folder / CACHE).write_bytes(packed)
             with fresh_cache():
                 making.run.progress("compile", 1, 2)
-                torch.compiler.load_cache_artifacts(packed)
+                unpack(making.folder)
                 warm = warmed(loaded.model, loaded.device, batch=asked.batch, context=asked.context)
             torch._dynamo.reset()
         making.run.progress("compile", 2, 2)
@@ -76,6 +82,37 @@ class Compile:
                 "inductor_keys": ", ".join(info.inductor_artifacts),
             },
         )
+
+
+def keep_binaries(folder: Path) -> None:
+    """Copy the compiled code out of torch's cache into the engine's folder."""
+    cache = _cache()
+    for file in cache.rglob("*.so"):
+        kept = folder / BINARIES / file.relative_to(cache)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, kept)
+
+
+def unpack(folder: Path) -> None:
+    """Put what an engine holds into torch's cache, where nothing that is there already is written over."""
+    import torch
+
+    cache = _cache()
+    for file in (folder / BINARIES).rglob("*.so"):
+        place = cache / file.relative_to(folder / BINARIES)
+        if place.exists():
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        partial = place.with_name(f".{place.name}.{os.getpid()}")
+        shutil.copyfile(file, partial)
+        os.replace(partial, place)
+    torch.compiler.load_cache_artifacts((folder / CACHE).read_bytes())
+
+
+def _cache() -> Path:
+    from torch._inductor.runtime.runtime_utils import cache_dir
+
+    return Path(cache_dir())
 
 
 class Warmed:

@@ -46,7 +46,7 @@ def machine(case: Case) -> Row:
     "cpu-isa",
     "built_on.isa",
     "a processor with all features of the builder's runs its code, one that lacks any may die of an illegal "
-    "instruction: AOTInductor compiles with -march=native",
+    "instruction: AOTInductor compiles with -march=native, and a compile cache holds C++ for the builder's vectors",
     builders=("aoti", "compile"),
 )
 def cpu_isa(case: Case) -> Row:
@@ -61,7 +61,7 @@ def cpu_isa(case: Case) -> Row:
     if not there:
         return unknown(built, "not told", "/proc/cpuinfo does not tell the instruction set", "try --load")
     if lacking := sorted(needed - there):
-        found = f"this processor lacks {listed(lacking, 6)}: the code may die of an illegal instruction"
+        found = f"this processor lacks {listed(lacking, 6)}, for which the code was made"
         return mismatch(built, here, found, "build it on this machine, or on one with the least of your processors")
     if not case.built.isa:
         found = f"only {built} is told; compiled with -march=native it may use other features of its processor as well"

@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hfbench.engines.manifest import MANIFEST, Manifest, engine_folder, fingerprint, read_manifest
+from hfbench.engines.manifest import MANIFEST, Manifest, engine_folder, fingerprint
 from hfbench.engines.running.decoder import EngineDecoder, refuse_shape
-from hfbench.engines.running.open_engine import open_engine
+from hfbench.engines.running.open_engine import open_engine, sealed_manifest
 from hfbench.errors import UsageError
 from hfbench.gpu.devices import Gpu
 from hfbench.gpu.generate_model import Loaded
@@ -51,4 +51,4 @@ def _found(mode: str) -> tuple[Path, Manifest]:
     if folder is None:
         found = f"holds no {MANIFEST}" if path.is_dir() else "is no folder of an engine"
         raise UsageError(found, where=path, remedy="give the folder that hfbench engine build made")
-    return folder, read_manifest(folder)
+    return folder, sealed_manifest(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hfbench.engines.builders.compile import CACHE, warmed
+from hfbench.engines.builders.compile import unpack, warmed
 from hfbench.engines.manifest import Manifest
 from hfbench.errors import HfbenchError
 from hfbench.gpu.devices import Gpu
@@ -15,13 +15,11 @@ from hfbench.units import show_seconds
 
 def open_steps(folder: Path, manifest: Manifest, device: Any, threads: int) -> CompiledSteps:
     """Read the checkpoint again, take over the packed caches, and compile the step from them."""
-    import torch
-
     source = Path(manifest.source.folder)
     refuse_changed(source, manifest)
     gpu = Gpu(index=device.index, lease="", name="") if device.type == "cuda" else None
     loaded = load_model(source, gpu=gpu, dtype=manifest.dtype, attention=manifest.options.get("attention", "sdpa"))
-    torch.compiler.load_cache_artifacts((folder / CACHE).read_bytes())
+    unpack(folder)
     return CompiledSteps(loaded.model, loaded.device, manifest)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hfbench.engines.builders.base import builder_of
 from hfbench.engines.files import look_at_files
-from hfbench.engines.manifest import MANIFEST, Manifest, engine_folder, read_manifest
+from hfbench.engines.manifest import MANIFEST, Manifest, engine_folder, read_told
 from hfbench.engines.running.decoder import EngineDecoder
 from hfbench.errors import HfbenchError, MissingError, UsageError
 
@@ -26,7 +26,7 @@ def open_engine(path: Path, *, gpu: Gpu | None, threads: int = 0) -> EngineDecod
     folder = engine_folder(path)
     if folder is None:
         raise UsageError(f"holds no {MANIFEST}", where=path, remedy="give the folder of an engine that hfbench built")
-    manifest = read_manifest(folder)
+    manifest = sealed_manifest(folder)
     refuse_damaged(folder, manifest)
     return decoder_of(folder, manifest, gpu=gpu, threads=threads)
 
@@ -57,6 +57,15 @@ def decoder_of(folder: Path, manifest: Manifest, *, gpu: Gpu | None, threads: in
         raise HfbenchError(found, where=folder, remedy="hfbench engine check tells more") from error
     notes: tuple[str, ...] = getattr(steps, "notes", ())
     return EngineDecoder(steps, manifest.shapes, device, str(folder), notes=notes)
+
+
+def sealed_manifest(folder: Path) -> Manifest:
+    """The manifest of an engine; HfbenchError when it was edited after the engine was built."""
+    told = read_told(folder)
+    if not told.sealed:
+        found = "was edited after the engine was built, so that nothing in it can be relied on"
+        raise HfbenchError(found, where=folder / MANIFEST, remedy="undo the edit, or build the engine again")
+    return told.manifest
 
 
 def has_runner(builder: str) -> bool:

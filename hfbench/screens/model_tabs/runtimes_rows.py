@@ -63,7 +63,9 @@ def row_facts(row: Row, matrix: RuntimesResult, resolution: ResolveResult) -> It
     from hfbench.actions.runtimes import launch_told
 
     yield Fact("here", SAID[row.state], ROW_STATES[row.state])
-    yield Fact("reason", row.reason)
+    verdict = resolution.runtimes.get(row.runtime, {})
+    if row.reason not in (verdict.get("reason"), verdict.get("warning")):  # what the verdict below says
+        yield Fact("reason", row.reason)
     if row.precision:
         yield Fact("numbers", row.precision)
     known = f", compute capability {matrix.capability}" if matrix.capability else ""
@@ -75,7 +77,7 @@ def row_facts(row: Row, matrix: RuntimesResult, resolution: ResolveResult) -> It
     if row.runtime in TITLES:
         yield Fact("", "")
         runtime = cast(Runtime, row.runtime)
-        yield from verdict_facts(runtime, resolution.runtimes[runtime], resolution.steps)
+        yield from verdict_facts(runtime, verdict, resolution.steps)
         return
     if row.version:
         yield Fact("version", f"{row.version}, {row.rules}")

@@ -161,7 +161,7 @@ HOLDS: dict[str, list[tuple[Story, str, str]]] = {
         (Story(engine=TWO_RANKS, machine={"gpus_known": False, "gpu_reason": "no answer"}), "unknown", "no answer"),
     ],
     "processor": [(Story(built=CPU, here={"cpu": "another"}), "noted", "another processor")],
-    "python": [(Story(builder="compile", here={"python": "3.11.7"}), "mismatch", "by Python 3.12.4, this is 3.11.7")],
+    "python": [(Story(builder="compile", here={"python": "3.11.7"}), "unknown", "by Python 3.12.4, this is 3.11.7")],
     "torch": [
         (Story(here={"torch": ""}), "mismatch", "torch is not installed"),
         (Story(here={"torch": "2.12.0+cu130"}), "mismatch", "may call what torch 2.12.0+cu130 lacks"),

@@ -12,7 +12,7 @@ import pytest
 from built_engines import BATCH, CONTEXT, LONGEST
 
 from hfbench.engines.builders.base import builder_of
-from hfbench.engines.manifest import read_manifest, write_manifest
+from hfbench.engines.manifest import MANIFEST, read_manifest, write_manifest
 from hfbench.engines.running.decoder import EngineDecoder
 from hfbench.engines.running.open_engine import open_engine
 from hfbench.errors import HfbenchError, UsageError
@@ -129,6 +129,13 @@ def test_a_package_that_was_damaged_before_it_was_described_is_a_sentence(copied
     manifest = read_manifest(copied)
     write_manifest(copied, replace(manifest, files=describe_files(copied, [each.name for each in manifest.files])))
     with pytest.raises(HfbenchError, match="the runtime of aoti cannot load it: "):
+        open_engine(copied, gpu=None)
+
+
+def test_a_manifest_edited_by_hand_is_refused_before_anything_is_loaded(copied: Path) -> None:
+    manifest = copied / MANIFEST
+    manifest.write_text(manifest.read_text().replace('"batch": 2', '"batch": 1'))
+    with pytest.raises(HfbenchError, match=r"hfbench-engine\.json: was edited after the engine was built"):
         open_engine(copied, gpu=None)
 
 

@@ -100,6 +100,36 @@ def test_a_refusal_is_named(tmp_path: Path) -> None:
     assert (trial.outcome, [each.id for each in trial.reasons]) == ("refused", ["tensorrt-version-tag"])
 
 
+PLAYED_TENSORRT = """
+import sys
+class Logger:
+    INFO = 1
+    def __init__(self, level): pass
+class Runtime:
+    def __init__(self, logger): pass
+    def deserialize_cuda_engine(self, data):
+        if data == b"mine":
+            return object()
+        sys.stderr.write("[TRT] [E] 6: The engine plan file is generated on an incompatible device, "
+                         "expecting compute 8.6 got compute 8.0, please rebuild.\\n")
+"""
+
+
+@pytest.mark.parametrize(("plans", "outcome"), [((b"mine", b"mine"), "loaded"), ((b"mine", b"other"), "refused")])
+def test_plans_are_deserialised_one_by_one_by_a_played_tensorrt(
+    tmp_path: Path, plans: tuple[bytes, ...], outcome: str
+) -> None:
+    """The module plays TensorRT's part: it takes its own plans and prints TensorRT's message for others."""
+    (tmp_path / "tensorrt.py").write_text(PLAYED_TENSORRT)
+    for rank, plan in enumerate(plans):
+        (tmp_path / f"rank{rank}.engine").write_bytes(plan)
+    command = ("/usr/bin/env", f"PYTHONPATH={tmp_path}", *PYTHON)
+    trial = attempt(tmp_path, "trtllm", command=command, size=0)
+    assert trial.outcome == outcome, trial.log
+    if outcome == "refused":
+        assert "built for compute capability 8.0, this GPU has 8.6" in trial.found
+
+
 def test_a_loader_that_says_nothing_is_told_by_its_exit(tmp_path: Path) -> None:
     assert "ended with 3 and said nothing" in attempt(tmp_path, "plan", command=shell("exit 3"), size=0).found
 
