@@ -14,7 +14,8 @@ from textual.strip import Strip
 
 from hfbench.widgets.cells import Span, fit
 from hfbench.widgets.glyphs import Glyphs, glyphs_of
-from hfbench.widgets.painted import STYLE_CLASSES, STYLE_CSS, strip_of, suit_scrollbar
+from hfbench.widgets.paint_styles import STYLE_CSS, PaintStyles
+from hfbench.widgets.painted import strip_of, suit_scrollbar
 from hfbench.widgets.record_columns import GAP, Placed
 from hfbench.widgets.unstyled_focus import UnstyledFocus
 
@@ -25,13 +26,11 @@ Cell = tuple[str, str]
 """Text of a cell and the state that colours it."""
 
 
-class LineTable(UnstyledFocus, ScrollView, can_focus=True, inherit_bindings=False):
+class LineTable(PaintStyles, UnstyledFocus, ScrollView, can_focus=True, inherit_bindings=False):
     """A list of any length with one header line; subclasses say what a row holds.
 
     They give `row_count`, `row_cells`, `placed`, `choose` and `empty_text`, and call `rows_changed`.
     """
-
-    COMPONENT_CLASSES = STYLE_CLASSES
 
     DEFAULT_CSS = "LineTable { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; " + STYLE_CSS + "}"
 

@@ -15,13 +15,14 @@ from hfbench.text import printable
 from hfbench.widgets.cells import fit
 from hfbench.widgets.glyphs import glyphs_of
 from hfbench.widgets.help import Help
-from hfbench.widgets.painted import STYLE_CLASSES, STYLE_CSS, strip_of, suit_scrollbar
+from hfbench.widgets.paint_styles import STYLE_CSS, PaintStyles
+from hfbench.widgets.painted import strip_of, suit_scrollbar
 
 LONGEST = 2_000
 """Characters kept of one line; a progress bar without line ends must not fill the memory."""
 
 
-class LogView(ScrollView, can_focus=True, inherit_bindings=False):
+class LogView(PaintStyles, ScrollView, can_focus=True, inherit_bindings=False):
     """Follows the end until it is scrolled up; `end` follows again. Control characters are spelled out."""
 
     help = Help(
@@ -29,8 +30,6 @@ class LogView(ScrollView, can_focus=True, inherit_bindings=False):
         "The last lines the job wrote. `up`, `pgup` and `home` go back, and the view then stays where it is; "
         "`end` follows the end again.",
     )
-
-    COMPONENT_CLASSES = STYLE_CLASSES
 
     DEFAULT_CSS = "LogView { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; " + STYLE_CSS + "}"
 

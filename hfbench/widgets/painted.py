@@ -15,30 +15,7 @@ from textual.widget import Widget
 
 from hfbench.widgets.cells import Span, spans_width
 from hfbench.widgets.glyphs import ASCII, Glyphs, glyphs_of
-
-STYLE_NAMES = ("plain", "title", "muted", "ok", "warn", "error", "unknown", "key", "cursor", "cursor-blurred", "accent")
-
-STYLE_CLASSES = {f"paint--{name}" for name in STYLE_NAMES}
-
-STYLE_CSS = """
-    & > .paint--plain { color: $foreground; }
-    & > .paint--title { color: $foreground; text-style: bold; }
-    & > .paint--muted { color: $text-muted; }
-    & > .paint--ok { color: $text-success; }
-    & > .paint--warn { color: $text-warning; }
-    & > .paint--error { color: $text-error; text-style: bold; }
-    & > .paint--unknown { color: $text-muted; text-style: italic; }
-    & > .paint--key { color: $text-accent; }
-    & > .paint--accent { color: $text-accent; }
-    & > .paint--cursor {
-        color: $block-cursor-foreground; background: $block-cursor-background; text-style: $block-cursor-text-style;
-    }
-    & > .paint--cursor-blurred {
-        color: $block-cursor-blurred-foreground; background: $block-cursor-blurred-background;
-        text-style: $block-cursor-blurred-text-style;
-    }
-"""
-"""Rules for a DEFAULT_CSS; only theme variables, so that a theme decides every colour."""
+from hfbench.widgets.paint_styles import STYLE_CSS, PaintStyles
 
 
 def style_of(widget: Widget, name: str) -> Style:
@@ -100,13 +77,11 @@ def suit_scrollbar(widget: Widget) -> None:
         setattr(widget.vertical_scrollbar, "renderer", PlainScrollBar)  # noqa: B010 - declared for the class only
 
 
-class Painted(Widget):
+class Painted(PaintStyles, Widget):
     """A widget of a few lines, one unless CSS gives it more.
 
     Subclasses give `lines`, and call `repaint` when their data changed.
     """
-
-    COMPONENT_CLASSES = STYLE_CLASSES
 
     DEFAULT_CSS = "Painted { height: 1; " + STYLE_CSS + "}"
 

@@ -12,19 +12,18 @@ from textual.strip import Strip
 
 from hfbench.widgets.cells import Span
 from hfbench.widgets.help import Help
-from hfbench.widgets.painted import STYLE_CLASSES, STYLE_CSS, changed_regions, strip_of, suit_scrollbar
+from hfbench.widgets.paint_styles import STYLE_CSS, PaintStyles
+from hfbench.widgets.painted import changed_regions, strip_of, suit_scrollbar
 from hfbench.widgets.unstyled_focus import UnstyledFocus
 
 LayOut = Callable[[int], Sequence[Sequence[Span]]]
 """Lines for a width in cells."""
 
 
-class SpanView(UnstyledFocus, ScrollView, can_focus=True, inherit_bindings=False):
+class SpanView(PaintStyles, UnstyledFocus, ScrollView, can_focus=True, inherit_bindings=False):
     """Text to read; left and right are left to whoever holds it."""
 
     help: Help = Help("Text", "`up`, `down`, `pgup`, `pgdn`, `home` and `end` scroll.")
-
-    COMPONENT_CLASSES = STYLE_CLASSES
 
     DEFAULT_CSS = "SpanView { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; " + STYLE_CSS + "}"
 

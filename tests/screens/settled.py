@@ -12,6 +12,7 @@ from textual._context import active_app
 from textual.app import App
 from textual.message_pump import MessagePump
 from textual.screen import Screen
+from textual.widget import Widget
 
 from hfbench.widgets.type_ahead import PATIENCE
 
@@ -64,13 +65,19 @@ async def _passed(app: App[Any], end: float) -> None:
         left.discard(node)
 
     for node in _nodes(app):
-        if node.call_later(dealt_with, node):
+        if not _waits(node) and node.call_later(dealt_with, node):
             left.add(node)
     spins = 0
     while left and monotonic() < end and not (app._exit or app._exception):
         await asyncio.sleep(0 if spins < SPINS else 0.002)
         spins += 1
         left.difference_update([node for node in left if node._closed or node._closing])
+
+
+def _waits(node: MessagePump) -> bool:
+    """It is a widget that has dealt with all it got and waits for more: asking it would cost more than looking."""
+    queue = node._message_queue
+    return isinstance(node, Widget) and queue.empty() and bool(queue.ready_event._waiters)
 
 
 async def _left(app: App[Any], end: float) -> None:

@@ -92,7 +92,8 @@ def measure(stream: Stream, work: Work, *, cold: bool, graph: bool, rule: Median
     inside = 1 if graph else calls
     each = calls if graph else 1
     samples, watch, began, stop = Samples("times", CALL), Watch(), time.perf_counter(), None
-    block = max(1, min(LARGEST_BLOCK, rule.most, math.ceil(BLOCK_SECONDS / max(single * calls, stream.resolution))))
+    lasts = _with_flush(stream, work) if cold else single * calls
+    block = max(1, min(LARGEST_BLOCK, rule.most, math.ceil(BLOCK_SECONDS / max(lasts, stream.resolution))))
     while stop is None:
         taken = stream.times(work, count=min(block, rule.most - len(samples.values)), calls=inside, cold=cold)
         samples.extend(seconds / each for seconds in taken)
@@ -116,6 +117,13 @@ def _settle(stream: Stream, work: Work) -> float:
         if turns >= LEAST_WARM and seconds <= stream.resolution:
             break
     return best
+
+
+def _with_flush(stream: Stream, work: Work) -> float:
+    """Seconds that a cold sample takes; most of them, on a CPU with a large cache, are its flush."""
+    began = time.perf_counter()
+    stream.times(work, count=1, calls=1, cold=True)
+    return time.perf_counter() - began
 
 
 def _calls(stream: Stream, work: Work, single: float) -> int:
