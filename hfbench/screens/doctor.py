@@ -24,10 +24,10 @@ from hfbench.screens.doctor_asks import (
     PythonsTold,
     examine_all,
     examine_one,
-    keep,
-    kept_file,
+    keep_last,
     read_last,
 )
+from hfbench.screens.messages import Trouble
 from hfbench.widgets.doctor_rows import COLUMNS, ENVIRONMENT, Known, age_of, detail_lines, records_of
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.glyphs import glyphs_of
@@ -48,19 +48,24 @@ EXAMINING = "looking at this machine ..."
 FINE = "no trouble: t shows every check"
 
 
+HELP = Help(
+    "Doctor",
+    "A row a known trap, by topic, then a row a Python that actions can run in. `ok`; `! warning`: works, but worse; "
+    "`x error`: something cannot work; `~ unknown`: could not be told. What was found the last time is here at once, "
+    "and all of it is looked at again beside the screen: a verdict with `...` is of the last time. Nothing is changed "
+    "on the machine and nothing is sent.\n"
+    "`r` makes the check under the cursor again, `R` all, `t` shows only trouble, `/` filters. `enter` shows the whole "
+    "text of one: what was found and seen, what to do, why it matters; `y` copies it.\n"
+    "On this screen `r` does not record: the palette does. On the command line: hfbench doctor.",
+)
+
+
 class CheckTable(RecordTable):
     """Checks by topic, then Pythons."""
 
-    help = Help(
-        "Checks",
-        "A row a known trap, by topic, then a row a Python that actions can run in. `ok`; `! warning`: works, but "
-        "worse; `x error`: something cannot work; `~ unknown`: could not be told. A verdict with `...` is looked at "
-        "again.\n`enter` shows all of one, `/` filters, `o` walks through the orders.",
-    )
+    help = HELP
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "order", "order", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "order", "order", show=False)]
 
 
 class Findings(SeeThrough, Container):
@@ -70,14 +75,7 @@ class Findings(SeeThrough, Container):
 class DoctorScreen(BenchScreen):
     """The last answer at once, with its age, while the checks are made anew in a child process."""
 
-    help = Help(
-        "Doctor",
-        "What was found the last time is here at once; all checks are then made again beside it, and rows change as "
-        "they are. Nothing is changed on the machine and nothing is sent.\n"
-        "`r` makes the check under the cursor again, `R` all, `t` shows only trouble. `enter` shows the whole text of "
-        "one: what was seen and where, why it matters, what to do; `escape` goes back. `y` copies it.\n"
-        "While this screen is in front, `r` does not record: the palette does. On the command line: hfbench doctor.",
-    )
+    help = HELP
 
     filters = True
 
@@ -110,6 +108,7 @@ class DoctorScreen(BenchScreen):
         self.pending: frozenset[str] = frozenset()
         """Topics, ids of checks, and ENVIRONMENT, that are looked at now."""
         self._remembering = Background(self, lambda error: LastKnown(None))
+        self._keeping = Background(self, Trouble)
         self._examining = Background(self, ExaminedAll)
         self._complete = False
         """Whether every topic answered since the screen was opened or asked for all again."""
@@ -174,6 +173,8 @@ class DoctorScreen(BenchScreen):
 
     @on(LastKnown)
     def _last_known(self, message: LastKnown) -> None:
+        if not self.is_attached or not self.app.is_running:
+            return  # leaving: the widgets are gone already
         if message.known is not None:
             self.known = message.known
         self._examine(again=False)
@@ -199,18 +200,18 @@ class DoctorScreen(BenchScreen):
     @on(PythonsTold)
     def _pythons_told(self, message: PythonsTold) -> None:
         self.known = replace(self.known, environments={each.name: each for each in message.environments})
-        self.pending -= {ENVIRONMENT}
-        self._paint()
+        self._paint()  # they come last: what is pending ends with `ExaminedAll`
 
     @on(ExaminedAll)
     def _examined_all(self, message: ExaminedAll) -> None:
         self.pending = frozenset()
-        if message.error is not None and self.is_attached:
+        if not self.is_attached or not self.app.is_running:
+            return
+        if message.error is not None:
             self.query_one(Notice).show_error(message.error)
         elif self._complete:
             self.known = replace(self.known, at=time.time())
-        known = self.known
-        self._remembering.start(lambda stopped, post: (keep(known, kept_file()), None)[1])
+        self._keeping.start(partial(keep_last, self.known))
         self._paint()
 
     # -- keys -----------------------------------------------------------------

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 MOST_BYTES = 4 << 20
 FORM = 1
 """Counts up when an older hfbench would misread what is kept."""
+
+_KEEPING = threading.Lock()
 
 Post = Callable[[Message], None]
 
@@ -118,6 +121,7 @@ def read_last(stopped: Stopped, post: Post) -> None:
 def last_known(file: Path) -> Known | None:
     """What was kept; None when it is absent, damaged, of another host or of another form."""
     from hfbench.actions.environments import KnownEnvironment
+    from hfbench.doctor.check import TOPICS
     from hfbench.doctor.result import CheckReport
 
     try:
@@ -128,12 +132,19 @@ def last_known(file: Path) -> Known | None:
         checks = [decode(CheckReport, each) for each in told["checks"]]
         pythons = [decode(KnownEnvironment, each) for each in told["environments"]]
         return Known(
-            checks={each.id: each for each in checks},
+            checks={each.id: each for each in checks if each.topic in TOPICS},
             environments={each.name: each for each in pythons},
             at=float(told["at"]),
         )
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
+
+
+def keep_last(known: Known, stopped: Stopped, post: Post) -> None:
+    """Keep an answer unless a newer one is to be kept: the newest stands at the end."""
+    with _KEEPING:
+        if not stopped():
+            keep(known, kept_file())
 
 
 def keep(known: Known, file: Path) -> bool:

@@ -47,15 +47,22 @@ LOOKING = "looking for engines ..."
 NOTHING = "no engine yet: n builds one, and so does E on the page of a model"
 
 
+HELP = Help(
+    "Engines",
+    "Engines below `[engines] roots` of the configuration, or ./engines, and those that jobs have built. Whether each "
+    "loads on this machine is told by every field of its manifest, without loading it: `ok loads here`, `x will not "
+    "load`, `~ cannot tell`, `x damaged`; then the first thing that does not fit.\n"
+    "`enter` opens one with its rules, proof, manifest and build log. `c` checks one again and hashes its files. `l` "
+    "loads it as a job, in a process that may crash without harm. `b` measures its model with it, `R` builds it "
+    "again, `n` builds another: each opens a form, filled in.\n"
+    "`/` filters, `o` walks through the orders, `u` looks again, `y` copies the path, `tab` goes to the text.",
+)
+
+
 class EngineTable(RecordTable):
     """Engines by path."""
 
-    help = Help(
-        "Engines",
-        "Whether each engine loads on this machine, by every field of its manifest and without loading it: `ok loads "
-        "here`, `x will not load`, `~ cannot tell`, `x damaged`; then the first thing that does not fit.\n"
-        "`enter` opens one with its rules, proof, manifest and build log. `/` filters, `o` walks through the orders.",
-    )
+    help = HELP
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "order", "order", show=False)]
 
@@ -67,13 +74,7 @@ class Beside(SeeThrough, Container):
 class EnginesScreen(EngineKeys):
     """Engines of the configured folders and of finished builds, and the one under the cursor."""
 
-    help = Help(
-        "Engines",
-        "Engines below `[engines] roots` of the configuration, or ./engines, and those that jobs have built.\n"
-        "`c` checks one again and hashes its files. `l` loads it as a job, in a process that may crash without harm. "
-        "`b` measures its model with it, `R` builds it again, `n` builds another: each opens a form, filled in.\n"
-        "`y` copies the path, `u` looks again, `tab` goes to the text, which scrolls.",
-    )
+    help = HELP
 
     filters = True
 
@@ -187,8 +188,8 @@ class EnginesScreen(EngineKeys):
     @on(EnginesListed)
     def _engines_listed(self, message: EnginesListed) -> None:
         first, self._listed = not self._listed, True
-        if not self.is_mounted:
-            return
+        if not self.is_attached or not self.app.is_running:
+            return  # leaving: the widgets are gone already
         table, notice = self.query_one(EngineTable), self.query_one(Notice)
         table.empty = NOTHING
         if message.error:

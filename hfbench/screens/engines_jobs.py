@@ -76,8 +76,8 @@ def read_jobs(rows: Sequence[JobRow], stopped: Stopped, post: Post) -> None:
         path = folder_of(request, NAMES[row.action])
         if path and row.action == BUILD:
             builds[row.id] = path
-        elif path and path not in trials and _loads(request):
-            trials[path] = _trial(row)
+        elif path and path not in trials and path not in builds.values() and _loads(request):
+            trials[path] = _trial(row)  # one of before the latest build tells of another engine
     post(EngineJobsRead(builds, trials))
 
 

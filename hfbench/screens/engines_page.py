@@ -32,8 +32,8 @@ class EngineScreen(EngineKeys):
 
     help = Help(
         "Engine",
-        "`[` and `]` or left and right change the tab. Each rule tells what the engine was built with, what is here, "
-        "and what to do.\n"
+        "`[` and `]` or left and right change the tab, `up` and `down` scroll. Each rule tells what the engine was "
+        "built with, what is here, and what to do.\n"
         "`c` checks again and hashes every file, `l` loads it as a job, `b` measures its model with it, `R` builds it "
         "again, `y` copies its path.",
     )
@@ -64,8 +64,10 @@ class EngineScreen(EngineKeys):
         """Tabs, trouble, what is under way, and text or log."""
         yield TabLine(TABS, self.tab)
         yield Notice()
-        yield SpanView()
-        yield LogView(empty="reading ...")
+        text, log = SpanView(), LogView(empty="reading ...")
+        text.help = log.help = self.help
+        yield text
+        yield log
 
     def on_mount(self) -> None:
         """Read what was not read yet."""

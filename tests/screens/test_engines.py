@@ -17,9 +17,10 @@ from hfbench.engines.machine import read_machine
 from hfbench.engines.manifest import MANIFEST, Compat, Layout, Manifest, Proof, ProofCase, ShapeProfile, Source
 from hfbench.engines.manifest import write_manifest as write
 from hfbench.jobs.events import Finished, Running, Started
+from hfbench.jobs.history import History
 from hfbench.paths import jobs_root
 from hfbench.screens.engines import EnginesScreen, EngineTable
-from hfbench.screens.engines_jobs import folder_of
+from hfbench.screens.engines_jobs import EngineJobsRead, folder_of, read_jobs
 from hfbench.screens.engines_page import EngineScreen
 from hfbench.screens.engines_recipe import bench_values, rebuild_values
 from hfbench.screens.job import JobScreen
@@ -30,6 +31,8 @@ CASE = ProofCase(
     batch=1, prompt=8, steps=8, max_abs=2e-5, relative=4e-6, argmax_agreement=1.0, greedy_equal=True, finite=True
 )
 PROVEN = Proof(verdict="proven", cases=(CASE,), tolerance=3e-5, dtype="fp32", device="cpu")
+
+ENDED = (Started(at=1, pid=1, ticks=1, host="x"), Running(at=2, device="cpu"), Finished(at=3, seconds=1))
 
 MakeEngine = Callable[..., Path]
 
@@ -173,8 +176,7 @@ async def test_an_engine_that_a_job_built_elsewhere_is_there_as_soon_as_the_job_
         assert "no engine yet: n builds one, and so does E on the page of a model" in shown
         assert "engines" in shown
         folder = make_engine("late", root="elsewhere")
-        events = [Started(at=1, pid=1, ticks=1, host="x"), Running(at=2, device="cpu"), Finished(at=3, seconds=1)]
-        make_job(jobs_root(), "aaaa01", "engine.build", {"model": "m", "out": str(folder)}, events, result={})
+        make_job(jobs_root(), "aaaa01", "engine.build", {"model": "m", "out": str(folder)}, ENDED, result={})
         pilot.app.watchers.look_now()
         await until(pilot, lambda: table.total == 1)
         assert table.current == str(folder)
@@ -259,3 +261,16 @@ def test_a_benchmark_stays_within_the_shapes_of_the_engine(shapes: ShapeProfile,
 )
 def test_the_folder_of_a_request_is_absolute_or_none(request_: dict[str, object], path: str) -> None:
     assert folder_of(request_, "out") == path
+
+
+def test_a_trial_load_of_before_the_latest_build_tells_nothing_of_the_engine() -> None:
+    old = make_job(jobs_root(), "aaaa01", "engine.check", {"engine": "/srv/a", "load": True}, ENDED, age=50)
+    make_job(jobs_root(), "aaaa02", "engine.build", {"model": "m", "out": "/srv/a"}, ENDED, age=40, result={})
+    told: list[Any] = []
+    read_jobs(History(jobs_root()).rows(), lambda: False, told.append)
+    assert told == [EngineJobsRead({f"{old.id[:20]}engine.build-aaaa02": "/srv/a"}, {})]
+    make_job(jobs_root(), "aaaa03", "engine.check", {"engine": "/srv/a", "load": True}, ENDED, age=30)
+    make_job(jobs_root(), "aaaa04", "engine.check", {"engine": "/srv/a"}, ENDED, age=20)
+    read_jobs(History(jobs_root()).rows(), lambda: False, told.append)
+    assert list(told[-1].trials) == ["/srv/a"]
+    assert told[-1].trials["/srv/a"].job == "aaaa03"
