@@ -51,7 +51,7 @@ class ShowResult:
         for label, text in _rows(self):
             first, *more = paragraph(printable(text), LABEL) or [""]
             told += [f"{label:<{LABEL}}{first}", *(" " * LABEL + line for line in more)]
-        log = [cut(line) for line in self.log] or paragraph(self.log_trouble)
+        log = [cut(line) for line in self.log] or paragraph(printable(self.log_trouble))
         return [*told, "", *log] if log else told
 
 
@@ -93,8 +93,9 @@ def _log_of(folder: Path, name: str, lines: int) -> tuple[tuple[str, ...], str]:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - MOST_LOG))
             text = file.read(MOST_LOG).decode("utf-8", "replace")
-    except OSError as error:
-        return (), f"{name} cannot be read: {error.strerror}"
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = error.strerror if isinstance(error, OSError) else "no file can have this name"
+        return (), f"{name} cannot be read: {reason or 'it is no plain file'}"
     kept = tuple(printable_lines(text)[-lines:] if lines else ())
     return kept, "" if kept or not lines else f"{name} is empty"
 

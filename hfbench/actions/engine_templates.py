@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hfbench.actions.base import action
 from hfbench.actions.params import param
+from hfbench.errors import UsageError
 from hfbench.line_width import cut, paragraph
 from hfbench.models.problem import counted
 
@@ -67,10 +68,12 @@ class EngineTemplates:
     )
 
     def perform(self, run: Run) -> EngineTemplatesResult:
-        """Read them all; a file that is no template is told, not raised."""
+        """Read them all; a file that is no template is told, not raised. UsageError for a folder that is none."""
         from hfbench.engines.trtllm.template import FOLDER, load_templates
         from hfbench.paths import config_root
 
+        if self.folder and not self.folder.is_dir():
+            raise UsageError("is no folder", where=self.folder, remedy="give the folder that your templates lie in")
         folder = self.folder or config_root() / FOLDER
         found = load_templates(folder)
         rows = tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -99,7 +100,10 @@ def launch_told(row: Row) -> str:
     """The command that starts a runtime here, or tells how; empty when there is none."""
     if not row.launch:
         return ""
-    options = [word for name, value in row.values.items() if name != "model" for word in (f"--{name}", value)]
+    values = dict(row.values)
+    if row.action == "engine.build":
+        values["out"] = f"engines/{os.path.basename(values['model'].rstrip('/'))}-{values['builder']}"
+    options = [word for name, value in values.items() if name != "model" for word in (f"--{name}", value)]
     return shlex.join(["hfbench", *row.action.split("."), row.values["model"], *options])
 
 

@@ -20,6 +20,7 @@ from hfbench.engines.place import LOG, claimed, put, refuse_taken
 from hfbench.engines.request import Request, asked_of
 from hfbench.engines.running.open_engine import decoder_of, has_runner
 from hfbench.errors import FULL, HfbenchError, MissingError
+from hfbench.models.problem import counted
 from hfbench.models.reference import Location, resolve
 from hfbench.provenance import gate
 from hfbench.provenance.facts import Provenance
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from hfbench.gpu.generate_open import Opened
     from hfbench.jobs.run import Run
 
-FULL_IN_WORDS = ("No space left on device", "Disk quota exceeded", "problem writing element")
-"""Of Rust's libraries, which raise errors of their own, and of numpy, whose error has no number."""
+FULL_IN_WORDS = ("No space left on device", "Disk quota exceeded", "problem writing element", "unexpected pos ")
+"""Of Rust's libraries, which raise errors of their own, of numpy, whose error has no number, and of torch's writer of
+packages, which only sees that it did not get as far as it wrote."""
 TAIL = 8
 """Lines of the build log that go into the job when a build fails."""
 
@@ -107,7 +109,7 @@ class _Build:
 
             asked = self.asked
             self.opened = open_model(asked.model, asked.gpu, self.run, threads=asked.threads, with_text=False)
-            self.opened.refuse_overlong(asked.context, f"a context of {asked.context}", remedy="context")
+            self.opened.refuse_overlong(asked.context, f"{counted(asked.context, 'token')} of cache", remedy="context")
             self.loaded = self.opened.load(self.run, dtype=asked.dtype, attention=asked.attention)
             self.log(f"loaded {asked.model} as {self.loaded.dtype} on {self.loaded.device}")
         return self.loaded

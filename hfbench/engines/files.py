@@ -54,6 +54,14 @@ def look_at_files(
         return tuple(_look_at(folder, each, cache, read if hashing else None) for each in files)
 
 
+def look_at_source(folder: Path, wanted: Iterable[EngineFile]) -> tuple[tuple[str, ...], bool]:
+    """Names of a checkpoint's files that are missing or changed, by size and by hashes that are remembered; and whether
+    the hash of each is known."""
+    looked = look_at_files(folder, wanted, hashing=False)
+    changed = tuple(each.name for each in looked if each.state in ("missing", "size", "content"))
+    return changed, all(each.sha256 for each in looked)
+
+
 def describe_files(folder: Path, names: Iterable[str]) -> tuple[EngineFile, ...]:
     """Files of a folder as a manifest tells them, hashed now and remembered; ModelError for one that cannot be read."""
     time.sleep(YOUNG_NS / 1e9)  # so that no file is too young to be remembered

@@ -57,6 +57,8 @@ def asked_of(request: Request, builder: Builder) -> Asked:
     if request.context <= request.max_prompt:
         found = f"a context of {shapes[2]} has no room for a token after a prompt of {shapes[1]}"
         raise UsageError(found, where="engine.build", remedy=f"give --context {shapes[1] + 1} or more")
+    if builder.name != "trtllm":
+        _refuse_options_of_trtllm(request)
     return Asked(
         model=request.model,
         builder=request.builder,
@@ -73,3 +75,11 @@ def asked_of(request: Request, builder: Builder) -> Asked:
         tp=request.tp,
         pp=request.pp,
     )
+
+
+def _refuse_options_of_trtllm(request: Request) -> None:
+    """UsageError for an option that only plans have: passed over, it would make another engine than was asked for."""
+    given = {"template": request.template, "set": request.set, "tp": request.tp > 1, "pp": request.pp > 1}
+    if names := [f"--{name}" for name, value in given.items() if value]:
+        found = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} for builder trtllm, not for {request.builder}"
+        raise UsageError(found, where="engine.build", remedy="leave it out, or give --builder trtllm")

@@ -178,7 +178,8 @@ def translated(where: object, found: str, remedy: str = "") -> Iterator[None]:
     except HfbenchError:
         raise  # our own, or a cancel that arrived here
     except Exception as error:
-        raise HfbenchError(f"{found}: {first_line(error)}", where=where, remedy=remedy) from error
+        kind = MissingError if isinstance(error, ImportError) else HfbenchError  # a format that needs another package
+        raise kind(f"{found}: {first_line(error)}", where=where, remedy=remedy) from error
 
 
 def first_line(error: BaseException) -> str:

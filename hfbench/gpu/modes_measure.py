@@ -219,7 +219,8 @@ def _reasons(subject: _Subject) -> Iterator[None]:
     except (UsageError, Interrupted):
         raise
     except HfbenchError as error:
-        subject.reason = error.found
+        in_file = "/" in error.where  # which file of an engine is damaged, the mode alone does not tell
+        subject.reason = f"{error.where}: {error.found}" if in_file else error.found
 
 
 def _one_dtype(modes: Sequence[str], request: Request, engines: Engines, *, known_prompt: bool) -> str:

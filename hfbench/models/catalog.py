@@ -28,6 +28,8 @@ MEGATRON = "Megatron"
 """In the place of a type: which model a Megatron checkpoint holds is told by its pickled arguments."""
 
 _WEIGHTS = (".safetensors", ".gguf")
+ENGINE = "hfbench-engine.json"
+"""The manifest of an engine, which may hold weights and is no model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +88,14 @@ def describe(entry: ModelEntry) -> ModelEntry:
 
 
 def is_model(folder: Path) -> bool:
-    """True when a name at the top of the folder is that of a configuration or of weights."""
-    return any(name in _MARKS or name.endswith(_WEIGHTS) for name in _names(folder))
+    """True when a name at the top of the folder is that of a configuration or of weights, and it is no engine."""
+    names = _names(folder)
+    return ENGINE not in names and any(name in _MARKS or name.endswith(_WEIGHTS) for name in names)
+
+
+def is_engine(folder: Path) -> bool:
+    """True for the folder of an engine that hfbench built."""
+    return ENGINE in _names(folder)
 
 
 def is_megatron(folder: Path) -> bool:

@@ -93,6 +93,8 @@ def describe_file(path: Path, folder: Path) -> ModelFile:
         target = os.readlink(path)
     except OSError as error:
         return ModelFile(name, path, 0, kind_of(name), code="missing", problem=_reason(error))
+    except ValueError:  # a NUL, or a lone surrogate, as JSON may hold it
+        return ModelFile(name, path, 0, kind_of(name), code="missing", problem="no file can have this name")
     try:
         behind = os.stat(path)
     except OSError:

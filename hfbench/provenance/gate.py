@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hfbench.errors import HfbenchError, MissingError
+from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.paths import expand
 from hfbench.provenance.facts import SIGNATURE, Covered, Provenance
 from hfbench.provenance.licence import read_licence, require_licence
@@ -48,6 +48,12 @@ def require(
     from hfbench.provenance.verify import verify
 
     own = not keys and not certificates
+    if own and not config.signatures.keys and not config.signatures.certificates:
+        raise UsageError(
+            "a signature was asked for, and the configuration names no key to verify it with",
+            where="require_signature",
+            remedy="write keys or certificates under [signatures] into the configuration",
+        )
     file = signature or model_folder / SIGNATURE
     verified = verify(
         model_folder,

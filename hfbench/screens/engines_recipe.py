@@ -53,11 +53,11 @@ def bench_values(manifest: Manifest, path: str) -> dict[str, object]:
     }
 
 
-def first_values(model: str, roots: Sequence[str]) -> dict[str, object]:
+def first_values(model: str, roots: Sequence[str], builder: str = "aoti") -> dict[str, object]:
     """The fields of `engine.build` for a model without an engine: where it would go, unless that is changed."""
     name = model.rstrip("/").rpartition("/")[2]
     folder = roots[0] if roots else "engines"
-    return {"model": model, "out": os.path.join(folder, f"{name}-aoti")} if name else {}
+    return {"model": model, "out": os.path.join(folder, f"{name}-{builder}")} if name else {}
 
 
 def model_of(manifest: Manifest) -> str:

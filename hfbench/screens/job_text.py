@@ -135,7 +135,15 @@ def _result(snapshot: JobSnapshot) -> tuple[str, ...]:
 
 def _brief(name: str, value: object) -> str:
     text = _flat(value)
-    return text.rstrip("/").rpartition("/")[2] if name in ("model", "out") else text
+    if name in ("mode", "modes"):
+        return ", ".join(_short_mode(each) for each in text.split(", "))
+    return text.rstrip("/").rpartition("/")[2] if name in ("model", "out", "engine") else text
+
+
+def _short_mode(mode: str) -> str:
+    """`engine:/long/path/name` is `engine:name`."""
+    kind, colon, path = mode.partition(":")
+    return f"{kind}{colon}{path.rstrip('/').rpartition('/')[2]}"
 
 
 def _flat(value: object) -> str:

@@ -41,11 +41,11 @@ SIGNS: dict[State, Sign] = {
 COLUMNS = (
     Column("job", "Job"),
     Column("state", "State", min=9),
-    Column("action", "Action", priority=1, flexible=True, min=8, max=18),
+    Column("action", "Action", priority=1, flexible=True, min=12, max=18),
     Column("model", "Model", priority=3, flexible=True, min=8, max=30, middle=True),
     Column("label", "Label", priority=4, flexible=True, min=6, max=20),
     Column("ran", "Ran", align="right"),
-    Column("result", "Result", flexible=True, min=24, max=48),
+    Column("result", "Result", flexible=True, min=20, max=48),
     Column("started", "Started", align="right", priority=2),
 )
 TICK = 1.0

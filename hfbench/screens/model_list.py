@@ -34,6 +34,7 @@ Source = Literal["local", "cache", "recent"]
 SOURCES: dict[Source, str] = {"local": "Local", "cache": "HF cache", "recent": "Recent"}
 STATES: dict[str, State] = {"ok": "ok", "!": "warn", "x": "error"}
 SHORT_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+NO_MODEL = "no configuration and no weights in this folder"
 WORDS: dict[str, str] = {"ok": "read", "!": "warning", "x": "error"}
 """Behind the sign of a state. Headers and configuration were read; they are judged when the model is opened."""
 
@@ -154,7 +155,7 @@ def _same_path(model: str, folder: Path) -> bool:
 
 def _recent(reference: str) -> ModelEntry | None:
     """The entry of a reference; one that leads nowhere any more says so, if it ever was a path or a repository."""
-    from hfbench.models.catalog import is_model, list_local
+    from hfbench.models.catalog import is_engine, is_model, list_local
     from hfbench.models.reference import resolve
 
     try:
@@ -163,7 +164,9 @@ def _recent(reference: str) -> ModelEntry | None:
         name = reference.rstrip("/").rpartition("/")[2] or reference
         return _unusable(name, Path(reference), reference, error.found)
     if not is_model(location.folder):
-        return _unusable(location.name, location.folder, reference, "no configuration and no weights in this folder")
+        engine = is_engine(location.folder)
+        problem = "an engine, and no model: key 5 lists engines" if engine else NO_MODEL
+        return _unusable(location.name, location.folder, reference, problem)
     [entry] = list_local([location.folder])
     return replace(entry, name=location.name, source=location.source, reference=reference)
 

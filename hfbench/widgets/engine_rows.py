@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -36,6 +37,8 @@ COLUMNS = (
     Column("why", "Why", priority=1, flexible=True, min=16, max=200),
 )
 
+_SHAPES = re.compile(r"batch ([\d,]+), prompt ([\d,]+(?: to [\d,]+)?), context ([\d,]+)")
+
 
 @dataclass(frozen=True, kw_only=True)
 class EngineJob:
@@ -56,11 +59,17 @@ def engine_record(listed: Listed, work: str, glyphs: Glyphs) -> Record:
         "builder": checked.kind if checked else "",
         "target": told.get("built for", ""),
         "dtype": told.get("dtype", "").removesuffix(" none"),
-        "shapes": told.get("shapes", ""),
+        "shapes": short_shapes(told.get("shapes", "")),
         "verdict": work or f"{glyphs.sign(state)} {listed.verdict}",
         "why": reason(listed),
     }
     return Record(listed.path, cells, states={"verdict": state, "why": "muted"})
+
+
+def short_shapes(text: str) -> str:
+    """`batch 1, prompt 1 to 128, context 256` as `1 x 1-128 of 256`; whatever reads otherwise stays."""
+    match = _SHAPES.fullmatch(text)
+    return f"{match[1]} x {match[2].replace(' to ', '-')} of {match[3]}" if match else text
 
 
 def facts_of(listed: Listed) -> dict[str, str]:

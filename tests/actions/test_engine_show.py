@@ -52,6 +52,8 @@ def test_an_engine_without_a_manifest_is_said_to_be_one(tmp_path: Path) -> None:
         ("deep/build.log", "outside the engine's folder"),
         ("pipe", "pipe cannot be read"),
         ("empty", "empty is empty"),
+        ("a\0b", "cannot be read: no file can have this name"),
+        ("\ud800", "cannot be read: no file can have this name"),
     ],
 )
 def test_a_log_that_cannot_be_read_is_a_sentence(tmp_path: Path, name: str, told: str) -> None:
@@ -60,6 +62,11 @@ def test_a_log_that_cannot_be_read_is_a_sentence(tmp_path: Path, name: str, told
     (tmp_path / "empty").touch()
     assert told in show(tmp_path).log_trouble
     assert show(tmp_path).log == ()
+
+
+def test_the_name_of_a_log_is_shown_without_what_a_terminal_would_obey(tmp_path: Path) -> None:
+    write_manifest(tmp_path, manifest_of(tmp_path, log="\x1b[31m.log"))
+    assert show(tmp_path).lines()[-1].startswith("\\x1b[31m.log cannot be read")
 
 
 def test_a_damaged_manifest_is_refused(tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ class Spoiling(Onnx):
     [
         ({"min_prompt": 13}, "min_prompt 13 is greater than max_prompt 12"),
         ({"context": 12}, "a context of 12 has no room for a token after a prompt of 12.*--context 13"),
-        ({"context": 65}, "a context of 65 exceed the context of 64"),
+        ({"context": 65}, "65 tokens of cache exceed the context of 64"),
+        ({"template": "x", "tp": 2}, "--template, --tp are for builder trtllm, not for onnx"),
         ({"device": "tpu"}, "'tpu' is not a device"),
     ],
 )

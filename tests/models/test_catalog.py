@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hfbench.models.catalog import describe, is_model, list_cache, list_local
+from hfbench.engines.manifest import MANIFEST
+from hfbench.models.catalog import describe, is_engine, is_model, list_cache, list_local
 from hfbench.models.reference import NotFound
 from hfbench.models.summary import summarise
 
@@ -101,3 +102,12 @@ def test_a_folder_is_a_model_by_its_names_alone(tmp_path: Path) -> None:
     assert not is_model(tmp_path)
     (tmp_path / "q4.gguf").touch()
     assert is_model(tmp_path)
+
+
+def test_an_engine_beside_its_weights_is_no_model(single: Path, tmp_path: Path) -> None:
+    engine = tmp_path / "engines" / "mine"
+    shutil.copytree(single, engine)
+    (engine / MANIFEST).write_text("{}")
+    assert is_engine(engine)
+    assert not is_model(engine)
+    assert list_local([tmp_path / "engines", engine]) == []

@@ -52,7 +52,7 @@ def test_a_key_that_was_given_takes_the_place_of_the_configured(model: Path, key
 
 def test_no_key_at_all_is_a_wrong_request(model: Path, keys: Any) -> None:
     sign(model, model / SIGNATURE, keys.own_pem, Run())
-    with pytest.raises(UsageError, match=r"\[signatures\] keys"):
+    with pytest.raises(UsageError, match=r"names no key.*keys or certificates under \[signatures\]"):
         require(model, require_signature=True, config=Config(), run=Run())
 
 

@@ -25,6 +25,7 @@ from hfbench.screens.engines_page import EngineScreen
 from hfbench.screens.engines_recipe import bench_values, rebuild_values
 from hfbench.screens.job import JobScreen
 from hfbench.screens.launch import LaunchScreen
+from hfbench.widgets.engine_rows import short_shapes
 from hfbench.widgets.log_view import LogView
 
 CASE = ProofCase(
@@ -274,3 +275,16 @@ def test_a_trial_load_of_before_the_latest_build_tells_nothing_of_the_engine() -
     read_jobs(History(jobs_root()).rows(), lambda: False, told.append)
     assert list(told[-1].trials) == ["/srv/a"]
     assert told[-1].trials["/srv/a"].job == "aaaa03"
+
+
+@pytest.mark.parametrize(
+    ("told", "short"),
+    [
+        ("batch 1, prompt 1 to 128, context 256", "1 x 1-128 of 256"),
+        ("batch 4, prompt 16, context 32", "4 x 16 of 32"),
+        ("batch 1 to 8, any prompt", "batch 1 to 8, any prompt"),
+        ("", ""),
+    ],
+)
+def test_shapes_fit_into_their_column(told: str, short: str) -> None:
+    assert short_shapes(told) == short

@@ -15,6 +15,7 @@ from hfbench.jobs.snapshot import State, read_job
 from hfbench.paths import jobs_root
 from hfbench.screens.confirm import Confirm
 from hfbench.screens.job import JobScreen
+from hfbench.screens.job_text import heading
 from hfbench.screens.jobs import JobsScreen
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.record_table import RecordTable
@@ -120,3 +121,11 @@ async def test_an_unreadable_jobs_folder_is_one_sentence(bench: Any, until: Any,
     async with bench(watch=True).run_test(size=(80, 24)) as pilot:
         await pilot.press("2")
         await until(pilot, lambda: "the jobs folder cannot be read" in " ".join(" ".join(picture(pilot)).split()))
+
+
+def test_the_head_of_a_job_names_engines_and_models_without_their_folders() -> None:
+    long = f"{'/far' * 20}/smol-aoti"
+    job = make_job("a", "bench.modes", params={"model": f"{long}/", "modes": ["eager", f"engine:{long}/"]})
+    assert heading(read_job(job)) == "model smol-aoti  modes eager, engine:smol-aoti"
+    job = make_job("b", "bench.generate", params={"model": "m", "mode": f"engine:{long}"})
+    assert heading(read_job(job)) == "model m  mode engine:smol-aoti"

@@ -126,6 +126,13 @@ async def test_x_opens_the_form_of_a_runtime_and_copies_the_command_that_serves(
         assert form.texts["model"] == str(sound)
         assert form.texts["mode"] == "compile"
         await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ModelScreen))
+        tab.verdicts.move_to("onnx")
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen))
+        form = pilot.app.screen.state
+        assert (form.texts["builder"], form.texts["out"]) == ("onnx", "engines/sound-onnx")
+        await pilot.press("escape")
         tab.verdicts.move_to("vllm")
         await pilot.press("x")
         await until(pilot, lambda: board.exists() and board.read_text() == f"vllm serve {sound}")

@@ -71,7 +71,14 @@ class Making:
             from hfbench.gpu.generate_model import first_line
 
             self.log("".join(traceback.format_exception(error)))
-            raise HfbenchError(f"{found}: {first_line(error)}", where=self.asked.model) from error
+            raise HfbenchError(f"{found}: {first_line(_root_of(error))}", where=self.asked.model) from error
+
+
+def _root_of(error: BaseException) -> BaseException:
+    """What an error was raised from, in the end: exporters wrap it in advice on how to go on."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 from hfbench.engines.compatibility.rule import Case, Row, mismatch, noted, ok, rule, unknown
-from hfbench.engines.files import Looked
+from hfbench.engines.files import Looked, look_at_source
 from hfbench.models.problem import counted, listed
 from hfbench.units import show_bytes
 
-REBUILD = "build it again: hfbench engine build"
+BUILD = "build it again: hfbench engine build"
 FETCH = "copy the engine here again, or build it again"
 
 
@@ -21,7 +21,7 @@ def seal(case: Case) -> Row:
     if case.sealed:
         return ok(written, "the same")
     if not written:
-        return mismatch("", "none", f"{found} has no seal: it was written or edited by hand", REBUILD)
+        return mismatch("", "none", f"{found} has no seal: it was written or edited by hand", BUILD)
     edited = f"{found} was edited after the engine was built: nothing in it can be relied on"
     return mismatch(written, "another", edited, "undo the edit, or build it again: hfbench engine build")
 
@@ -52,29 +52,29 @@ _FAULTS: dict[Looked, str] = {
 }
 
 
-@rule("source", "source", "an engine answers for the checkpoint it was built from, and loads without it")
+@rule("source", "source", "an engine answers for the checkpoint it was built from; one of compile reads its weights")
 def source(case: Case) -> Row | None:
     """The checkpoint is still what it was."""
     told = case.manifest.source
-    folder = Path(told.folder) if told.folder else None
+    reads = case.manifest.builder == "compile"
+    folder = Path(told.folder)
     built = told.revision[:12] or told.config_sha256[:12] or told.given
-    if folder is None or not folder.is_dir():
+    if not told.folder or not os.path.isdir(folder):  # Path.is_dir() raises for a name that is too long
+        if reads:
+            found = "the checkpoint that it reads its weights from is not on this machine"
+            return mismatch(built, "not here", found, f"put it back as {told.folder or told.given}, or {BUILD}")
         return noted(built, "not here", "the checkpoint is not on this machine, so that nobody can compare it")
-    wanted = [*told.files]
-    changed = [each.name for each in wanted if _size(folder / each.name) != each.size]
+    weights, hashed = look_at_source(folder, told.files)
+    changed = [*weights]
+    if changed and reads:
+        found = f"the weights that it reads have changed since: {listed(changed)}"
+        return mismatch(built, "changed", found, BUILD)
     if told.config_sha256 and _config_hash(folder) != told.config_sha256:
         changed.insert(0, "config.json")
     if changed:
         found = f"the checkpoint has changed since: {listed(changed)}"
-        return noted(built, "changed", found, REBUILD)
-    return ok(built, "the same")
-
-
-def _size(path: Path) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return -1
+        return noted(built, "changed", found, BUILD)
+    return ok(built, "the same" if hashed else "of the same sizes, not hashed")
 
 
 def _config_hash(folder: Path) -> str:

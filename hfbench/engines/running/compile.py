@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hfbench.engines.builders.compile import unpack, warmed
+from hfbench.engines.files import look_at_source
 from hfbench.engines.manifest import Manifest
 from hfbench.errors import HfbenchError
 from hfbench.gpu.devices import Gpu
@@ -24,18 +25,14 @@ def open_steps(folder: Path, manifest: Manifest, device: Any, threads: int) -> C
 
 
 def refuse_changed(source: Path, manifest: Manifest) -> None:
-    """HfbenchError when the checkpoint is not there any more, or has files of other sizes."""
-    for file in manifest.source.files:
-        try:
-            size = (source / file.name).stat().st_size
-        except OSError as error:
-            found = f"the checkpoint the engine needs cannot be read ({error.strerror})"
-            raise HfbenchError(
-                found, where=source / file.name, remedy="put it back, or build the engine again"
-            ) from None
-        if size != file.size:
-            found = "the checkpoint has changed since the engine was built from it"
-            raise HfbenchError(found, where=source / file.name, remedy="build the engine again")
+    """HfbenchError when weights of the checkpoint are not there any more, or are known to have changed."""
+    changed, _ = look_at_source(source, manifest.source.files)
+    for name in changed:
+        if not (source / name).exists():
+            found = "the checkpoint the engine needs is not there"
+            raise HfbenchError(found, where=source / name, remedy="put it back, or build the engine again")
+        found = "the checkpoint has changed since the engine was built from it"
+        raise HfbenchError(found, where=source / name, remedy="build the engine again")
 
 
 class CompiledSteps:

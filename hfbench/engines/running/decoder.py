@@ -82,7 +82,7 @@ def refuse_shape(built: ShapeProfile, shape: tuple[int, ...], new_tokens: int, n
     if not fits:
         raise _other_shape(f"a prompt of shape {list(shape)}", prompts_of(built), name)
     if shape[1] + new_tokens - 1 > built.context:
-        asked = f"{counted(shape[1], 'prompt token')} and {new_tokens} new ones"
+        asked = f"a prompt of {counted(shape[1], 'token')} with {new_tokens} new ones"
         raise _other_shape(asked, f"a context of {built.context}", name)
 
 

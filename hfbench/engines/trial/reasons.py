@@ -57,6 +57,7 @@ def _product(tag: str) -> str:
 
 
 def _reason(id: str, pattern: str, found: str, remedy: str, *, fatal: bool = True) -> Reason:
+    """Patterns repeat a bounded number of times: a line of a megabyte must not take hours."""
     return Reason(id=id, pattern=re.compile(pattern), found=found, remedy=remedy, fatal=fatal)
 
 
@@ -84,7 +85,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     _reason(
         "tensorrt-plugin",
-        r"(?:could not find plugin|[Pp]lugin not found|getPluginCreator could not find plugin):?\s*(?P<name>[\w:]+)?",
+        r"(?:could not find plugin|[Pp]lugin not found|getPluginCreator could not find plugin):?\s*(?P<name>[\w:]{1,200})?",
         "the plan needs the plug-in {name}, which is not loaded",
         "load TensorRT-LLM's plug-ins before the plan, in the version that built it",
     ),
@@ -97,41 +98,41 @@ REASONS: tuple[Reason, ...] = (
     ),
     _reason(
         "input",
-        r"(?P<input>input_handles\[\d+\]): unmatched (?P<what>dtype|stride value|device type)[^,]*, "
-        r"expected: (?P<built>[^,\n]+), but got: (?P<given>[^\n]+)",
+        r"(?P<input>input_handles\[\d+\]): unmatched (?P<what>dtype|stride value|device type)[^,\n]{0,200}, "
+        r"expected: (?P<built>[^,\n]{1,200}), but got: (?P<given>[^\n]{1,200})",
         "the {what} of {input} is {given}, the engine was built for {built}",
         "give inputs as the engine was built for",
     ),
     _reason(
         "cpu-isa",
-        r"Device information mismatch for AOTI_CPU_ISA: (?P<here>[^\n]+?) vs (?P<built>[^\n]+?)\. This could",
+        r"Device information mismatch for AOTI_CPU_ISA: (?P<here>[^\n]{1,200}?) vs (?P<built>[^\n]{1,200}?)\. This could",
         "it was built for the instruction set {built}, this processor has {here}",
         "build it on this machine unless this processor has all of the builder's features",
         fatal=False,
     ),
     _reason(
         "device-information",
-        r"Device information mismatch for AOTI_(?P<what>(?!CPU_ISA)\w+): (?P<here>[^\n]*?) vs "
-        r"(?P<built>[^\n]*?)\. This could",
+        r"Device information mismatch for AOTI_(?P<what>(?!CPU_ISA)\w{1,200}): (?P<here>[^\n]{0,200}?) vs "
+        r"(?P<built>[^\n]{0,200}?)\. This could",
         "its {what} is {built}, here it is {here}",
         "build it on this machine",
         fatal=False,
     ),
     _reason(
         "undefined-symbol",
-        r"undefined symbol: (?P<symbol>\S+)",
+        r"undefined symbol: (?P<symbol>\S{1,1000})",
         "its code calls {symbol}, which the libraries here lack: they are older than the builder's, or built otherwise",
         "install the torch that built it, or build it again",
     ),
     _reason(
         "library-version",
-        r"version [`'](?P<version>(?:GLIBC|GLIBCXX|CXXABI|GCC)_[\w.]+)'? not found",
+        r"version [`'](?P<version>(?:GLIBC|GLIBCXX|CXXABI|GCC)_[\w.]{1,200})'? not found",
         "its code needs {version}, which the libraries of this system lack",
         "build it on this system, or on an older one",
     ),
     _reason(
         "library-missing",
-        r"(?P<library>lib[\w.+-]+\.so[\w.]*): cannot open shared object file",
+        r"(?P<library>lib[\w.+-]{1,200}\.so[\w.]{0,200}): cannot open shared object file",
         "the library {library} is not found here",
         "install what it comes with, or name its folder in LD_LIBRARY_PATH",
     ),
@@ -168,7 +169,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     _reason(
         "onnx-opset",
-        r"Opset (?P<built>\d+) is under development.*?till opset (?P<here>\d+)",
+        r"Opset (?P<built>\d+) is under development.{0,400}?till opset (?P<here>\d+)",
         "the model uses opset {built}, this ONNX Runtime knows up to {here}",
         "install a newer onnxruntime, or build it again",
     ),
@@ -180,13 +181,13 @@ REASONS: tuple[Reason, ...] = (
     ),
     _reason(
         "onnx-weights",
-        r"External data path|[Ff]ailed to load external data|GetFileLength for (?P<file>\S+) failed",
+        r"External data path|[Ff]ailed to load external data|GetFileLength for (?P<file>\S{1,1000}) failed",
         "the file with the model's weights is missing or cut off",
         "copy the whole engine here again",
     ),
     _reason(
         "openvino-opset",
-        r"Cannot create (?P<layer>\S+) layer .*? from unsupported opset: (?P<opset>\S+)",
+        r"Cannot create (?P<layer>\S{1,200}) layer .{0,400}? from unsupported opset: (?P<opset>\S{1,200})",
         "the layer {layer} is of {opset}, which this OpenVINO does not know",
         "install a newer openvino, or build it again",
     ),
@@ -205,7 +206,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     _reason(
         "module-missing",
-        r"No module named '(?P<module>[\w.]+)'",
+        r"No module named '(?P<module>[\w.]{1,200})'",
         "the Python it was tried with lacks {module}",
         "install it there, or name an --environment that has it",
     ),

@@ -22,6 +22,8 @@ FOLDER = "templates"
 """Below the folder of the configuration."""
 LARGEST = 2**18
 """Bytes of one template."""
+MOST_PARTS = 100
+"""Dots on one line: reading a dotted key takes time that grows with the square of its parts."""
 DTYPES = ("auto", "float16", "bfloat16", "float32")
 KEYS = {"title": str, "summary": str, "dtype": str, "quantisation": str, "tp": int, "pp": int, "convert": dict}
 KEYS |= {"build": dict}
@@ -99,6 +101,9 @@ def read_template(path: Path) -> Template:
         raise TemplateError(f"byte {error.start} is not UTF-8", where=path) from None
     except ModelError as error:
         raise TemplateError(error.found, where=path, remedy=error.remedy) from None
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > MOST_PARTS:
+            raise TemplateError(f"is no template: more than {MOST_PARTS} dots on one line", where=f"{path}:{number}")
     try:
         told = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -14,6 +14,7 @@ from textual.message import Message
 
 from hfbench.errors import HfbenchError
 from hfbench.screens.base import BenchScreen
+from hfbench.screens.engines_recipe import first_values
 from hfbench.screens.latest_wins import LatestWins
 from hfbench.screens.model_tabs.explanation import ExplainedTab, Explanation
 from hfbench.screens.model_tabs.runtimes_rows import row_facts, row_record, step_record
@@ -208,7 +209,10 @@ class RuntimesTab(ExplainedTab):
         if row is None or not row.launch:
             return
         if row.launch == "job":
-            self._screen.bench.open_form(row.action, dict(row.values))
+            bench, values = self._screen.bench, dict(row.values)
+            if row.action == "engine.build":
+                values = first_values(self._screen.chosen_model, bench.config.engines.roots, values["builder"]) | values
+            bench.open_form(row.action, values)
         else:
             self._commands.ask(Question(dict(row.values)))
 

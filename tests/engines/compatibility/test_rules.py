@@ -134,7 +134,10 @@ HOLDS: dict[str, list[tuple[Story, str, str]]] = {
         (Story(files="unreadable"), "mismatch", "cannot be read"),
         (Story(files="not hashed"), "unknown", "nobody has hashed"),
     ],
-    "source": [(Story(), "noted", "not on this machine")],
+    "source": [
+        (Story(), "noted", "not on this machine"),
+        (Story(builder="compile"), "mismatch", "that it reads its weights from is not on this machine"),
+    ],
     "platform": [(Story(here={"platform": "win32"}), "mismatch", "built for linux, this is win32")],
     "machine": [
         (Story(here={"machine": "aarch64"}), "mismatch", "built for x86_64, this machine is aarch64"),
@@ -392,3 +395,28 @@ def test_a_checkpoint_that_changed_is_noted(
     row = row_of("source", Story(engine={"source": source}))
     assert row is not None
     assert (row.status, words in row.found) == (status, True)
+
+
+@pytest.mark.parametrize(
+    ("builder", "size", "status", "here"),
+    [
+        ("compile", 8, "ok", "of the same sizes, not hashed"),
+        ("compile", 9, "mismatch", "changed"),
+        ("aoti", 9, "noted", "changed"),
+    ],
+)
+def test_an_engine_that_reads_its_checkpoint_is_held_by_what_changed_there(
+    checkpoint: Path, builder: str, size: int, status: str, here: str
+) -> None:
+    weights = EngineFile(name="model.safetensors", size=size, sha256="0" * 64)
+    source = Source(given="x", folder=str(checkpoint), files=(weights,))
+    row = row_of("source", Story(builder=builder, engine={"source": source}))
+    assert row is not None
+    assert (row.status, row.here) == (status, here)
+
+
+@pytest.mark.parametrize("name", ["x" * 100_000, "a\0b", "\ud800"])
+def test_a_checkpoint_in_a_folder_that_cannot_be_is_not_here(name: str) -> None:
+    row = row_of("source", Story(engine={"source": Source(given="x", folder=f"/{name}")}))
+    assert row is not None
+    assert (row.status, row.here) == ("noted", "not here")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,6 +106,25 @@ def test_any_log_is_named_safely(noise: str, message: str) -> None:
     for named in named_reasons(noise + message + noise):
         assert printable(named.found) == named.found
         assert len(named.found) < 1000
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "lib",
+        "Cannot create x layer ",
+        "Opset 9 is under development",
+        "input_handles[1]: unmatched dtype",
+        "Device information mismatch for AOTI_CPU_ISA: x vs ",
+        "Device information mismatch for AOTI_X: x vs ",
+        "version `GLIBC_",
+        "Version tag does not match. Note: Current Version: 1, ",
+    ],
+)
+def test_a_line_of_a_megabyte_is_read_in_seconds(piece: str) -> None:
+    began = time.process_time()
+    named_reasons(piece * (2**20 // len(piece)))
+    assert time.process_time() - began < 10
 
 
 def test_an_ordinary_log_has_no_reason() -> None:

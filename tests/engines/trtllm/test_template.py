@@ -61,6 +61,7 @@ def test_a_fault_is_told_with_its_line(tmp_path: Path, text: str, line: int, fou
         ("mine.toml", b"title = \xff", "byte 8 is not UTF-8"),
         ("mine.toml", "title = ", "is not TOML"),
         ("mine.toml", f"tp = {'9' * 5000}", "too long or too deep"),
+        ("mine.toml", f"a{'.a' * 100_000} = 1", "more than 100 dots on one line"),
         ("mine.toml", "# " + "x" * 300_000, ""),
         ("Mine!.toml", SOUND, "is no name of a template"),
     ],
