@@ -31,9 +31,7 @@ TOYS = Path(__file__).parent / "toys"
 UNPRIVILEGED = Path(__file__).parent / "unprivileged.py"
 REFUSED = 77
 """What it exits with when it cannot make a lesser process."""
-PICTURES = "pictures"
 LONGEST = (
-    PICTURES,
     "tests/bench/test_gpu.py",
     "tests/engines/builders/test_builders.py",
     "tests/gpu/kernels/test_library.py",
@@ -68,7 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One process a file, the longest first; all pictures in one, since they are taken in the same place in turns."""
+    """One process a file, the longest first."""
     places = {group: place for place, group in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(_group(item), len(places)))
     for item in items:
@@ -83,7 +81,7 @@ def pytest_collection_finish() -> None:
 
 
 def _group(item: pytest.Item) -> str:
-    return PICTURES if item.path.name.startswith("test_pictures") else item.nodeid.partition("::")[0]
+    return item.nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(tryfirst=True)

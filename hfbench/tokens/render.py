@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from threading import Event, Thread
 from time import monotonic
 from typing import Any, Literal
 
@@ -22,6 +23,9 @@ WALL_SECONDS = 3.0
 
 STARVED_SECONDS = 0.4
 """CPU time of a process: one that got no more in all that time is not to blame, and neither is its template."""
+
+PATIENCE = 12.0
+"""More seconds on the wall for such a process: what is found in a model must not depend on what else runs here."""
 
 MOST_STARTS = 2
 """Processes for one model: the second one takes the templates after the one that killed the first."""
@@ -66,20 +70,36 @@ def render(templates: Sequence[Template], tokens: Mapping[str, str]) -> list[Att
 
 def _run(request: dict[str, object], until: float) -> tuple[list[dict[str, Any]], Outcome | None]:
     """The lines of one process, and how it was ended when it did not end by itself."""
-    late, spent = False, 0.0
     with start("hfbench.tokens.render_child") as child:
-        try:
-            output, _ = child.communicate(json.dumps(request).encode(), timeout=max(until - monotonic(), 0.0))
-        except subprocess.TimeoutExpired:
-            late, spent = True, cpu_seconds(child.pid)
-            child.kill()
-            output, _ = child.communicate()
+        output, spent = _output(child, json.dumps(request).encode(), until)
     lines = [json.loads(line) for line in output.splitlines() if line.endswith(b"}")]
     if child.returncode == 0:
         return lines, None
-    if late:
+    if spent is not None:
         return lines, "timeout" if spent > STARVED_SECONDS else "not tried"
     return lines, "timeout" if child.returncode in (-signal.SIGPROF, -signal.SIGKILL) else "memory"
+
+
+def _output(child: subprocess.Popen[bytes], request: bytes, until: float) -> tuple[bytes, float | None]:
+    """What a process wrote, and the CPU seconds it had when the clock ended it."""
+    ended, late = Event(), []
+
+    def watch() -> None:
+        if ended.wait(max(until - monotonic(), 0.0)):
+            return
+        if cpu_seconds(child.pid) <= STARVED_SECONDS and ended.wait(PATIENCE):
+            return
+        late.append(cpu_seconds(child.pid))
+        child.kill()
+
+    watcher = Thread(target=watch)
+    watcher.start()
+    try:
+        output, _ = child.communicate(request)
+    finally:
+        ended.set()
+        watcher.join()
+    return output, late[0] if late else None
 
 
 def _plain(template: Template) -> dict[str, str]:

@@ -66,11 +66,7 @@ class ConvertChooser(UnstyledFocus, Painted, can_focus=True, inherit_bindings=Fa
             self.choice, self.cursor, focused=self.has_focus, width=width, height=height, glyphs=self.glyphs
         )
 
-    def on_focus(self) -> None:
-        """The cursor shows where keys go."""
-        self.repaint()
-
-    def on_blur(self) -> None:
+    def watch_has_focus(self, _has_focus: bool) -> None:
         """The cursor shows where keys go."""
         self.repaint()
 

@@ -108,11 +108,7 @@ class FitGrid(UnstyledFocus, Painted, can_focus=True, inherit_bindings=False):
         )
         return [*lines, [], *grid] if grid else lines
 
-    def on_focus(self) -> None:
-        """The cursor shows where keys go."""
-        self.repaint()
-
-    def on_blur(self) -> None:
+    def watch_has_focus(self, _has_focus: bool) -> None:
         """The cursor shows where keys go."""
         self.repaint()
 

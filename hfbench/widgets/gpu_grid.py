@@ -98,11 +98,7 @@ class GpuGrid(UnstyledFocus, Painted, can_focus=True, inherit_bindings=False):
             glyphs=self.glyphs,
         )
 
-    def on_focus(self) -> None:
-        """The cursor shows where keys go."""
-        self.repaint()
-
-    def on_blur(self) -> None:
+    def watch_has_focus(self, _has_focus: bool) -> None:
         """The cursor shows where keys go."""
         self.repaint()
 

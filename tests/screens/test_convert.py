@@ -140,6 +140,16 @@ async def test_uneven_stages_are_asked_for_and_mend_what_was_refused(
         assert len(screen.view.choice().ranks) == 3
 
 
+async def test_the_cursor_shows_where_keys_go(bench: Any, until: Any, picture: Any, tiny: Path) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        await opened(pilot, until, tiny)
+        shown = []
+        for key in ("", "tab", "shift+tab"):
+            await pilot.press(*filter(None, [key]))
+            shown.append("> t TP" in "\n".join(picture(pilot)))
+        assert shown == [True, False, True]
+
+
 async def test_arrows_turn_what_the_cursor_is_on_and_the_command_says_the_same(
     bench: Any, until: Any, picture: Any, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
+import secrets
 import shutil
 import tempfile
 import time
@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import picture_looks
 import pytest
 from job_folders import NOW, Held, make_job
 from picture_models import llama
@@ -29,14 +30,14 @@ from hfbench.screens.base import BenchScreen
 from hfbench.screens.messages import GpusSampled, JobsListed
 from hfbench.units import GIB
 
-LOOKS = [
-    pytest.param((80, 24), "hfbench-dark", False, id="80x24-dark"),
-    pytest.param((120, 40), "hfbench-light", False, id="120x40-light"),
-    pytest.param((80, 24), "hfbench-ansi", False, id="80x24-ansi"),
-    pytest.param((80, 24), "hfbench-dark", True, id="80x24-monochrome"),
-    pytest.param((120, 40), "hfbench-contrast", True, id="120x40-monochrome"),
-]
+LOOKS = [pytest.param(*look, id=name) for name, look in picture_looks.LOOKS.items()]
 Scene = Callable[[Pilot[None]], Awaitable[None]]
+ALBUM = picture_looks.Album()
+
+SHOWN = "hfbench"
+"""How the folder's name begins in pictures, where the paths of other runs must not stand."""
+RUN = secrets.token_hex(4)[: len(SHOWN)]
+"""How it begins in this run: as long, for what is cut and laid out by its length."""
 
 
 class NoCards:
@@ -51,11 +52,8 @@ class NoCards:
 
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder whose name is the same each time, a stopped clock, and a machine that is always the same."""
-    folder = Path(tempfile.gettempdir()) / "hfbench-pictures"
-    lock = (folder.parent / "hfbench-pictures.lock").open("w")
-    fcntl.flock(lock, fcntl.LOCK_EX)  # another run of the tests may be taking pictures in the same place
-    shutil.rmtree(folder, ignore_errors=True)
+    """A folder whose name is as long each time, a stopped clock, and a machine that is always the same."""
+    folder = Path(tempfile.gettempdir()) / f"{RUN}-pictures"
     folder.mkdir()
     monkeypatch.setenv("HFBENCH_HOME", str(folder / "home"))
     monkeypatch.chdir(folder)
@@ -66,23 +64,24 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(telemetry, "Sampler", NoCards)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
-    lock.close()
 
 
 @pytest.fixture
 def take(
-    bench: Any, until: Any, place: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Any
+    bench: Any, until: Any, place: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Any, request: Any
 ) -> Callable[..., None]:
-    """Open a workbench of this look on the place, play a scene until it is at rest, and compare the picture."""
+    """Open a workbench of this look on the place, play a scene until it is at rest, and compare the picture.
 
-    def compare(look: tuple[tuple[int, int], str, bool], scene: Scene, *, watch: bool = True) -> None:
-        size, theme, monochrome = look
+    A scene that is taken `alone` has a workbench of its own for each look, started with its theme and NO_COLOR.
+    """
+
+    def compare(look: picture_looks.Look, scene: Scene, *, watch: bool = True, alone: bool = False) -> None:
+        _, theme, monochrome = look
         monkeypatch.setenv("NO_COLOR", "1") if monochrome else monkeypatch.delenv("NO_COLOR", raising=False)
         config = Config(ui=UiConfig(theme=theme), models=ModelsConfig(roots=(str(place / "models"),)))
         app = bench(config=config, watch=watch)
 
-        async def play(pilot: Pilot[None]) -> None:
-            await scene(pilot)
+        async def at_rest(pilot: Pilot[None]) -> None:
             pages = [each for each in app.screen_stack if isinstance(each, BenchScreen)]
             await until(pilot, lambda: pages[-1].at_rest, 120)  # also the page that a dialog stands on
             await pilot.pause()
@@ -90,9 +89,16 @@ def take(
             app.screen.refresh(layout=True)  # scrollbars as they are laid out now, in whichever order rows came
             await pilot.pause()
 
-        assert snap_compare(app, terminal_size=size, run_before=play)
+        svg = ALBUM.take(scene_of(request.node, look), look, app, scene, at_rest, alone=alone)
+        assert snap_compare(picture_looks.Taken(svg.replace(f"{RUN}-", f"{SHOWN}-")))
 
     return compare
+
+
+def scene_of(test: pytest.Function, look: picture_looks.Look) -> str:
+    """What the tests of one scene have in common: all but the look."""
+    others = {name: value for name, value in test.callspec.params.items() if value != look}  # type: ignore[attr-defined]
+    return f"{test.nodeid.partition('[')[0]} {others}"
 
 
 def some_jobs(root: Path) -> list[Any]:
@@ -147,7 +153,7 @@ class TestPictures:
             await until(pilot, lambda: pilot.app.screen.at_rest)
             assert pilot.app.screen.models.total == 2
 
-        take(look, scene)
+        take(look, scene, alone=True)
 
     def test_overview(self, take: Any, place: Path, look: Any) -> None:
         llama(place / "models" / "my-finetune-v3", layers=8, shards=4, missing=True)

@@ -159,4 +159,6 @@ def test_the_clock_ends_a_rendering_that_gets_little_cpu_time(chat: Chat, monkey
 
 def test_templates_are_told_apart_from_a_machine_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hfbench.tokens.render.WALL_SECONDS", 0.0)
+    assert "not tried" not in {each.outcome for each in render([template("x"), template("y")], {})}, "time came late"
+    monkeypatch.setattr("hfbench.tokens.render.PATIENCE", 0.0)
     assert [each.outcome for each in render([template("x"), template("y")], {})] == ["not tried"] * 2

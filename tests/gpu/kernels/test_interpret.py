@@ -15,9 +15,11 @@ from hfbench.gpu.kernels.results import CheckRow
 pytest.importorskip("torch")
 pytest.importorskip("triton")
 
+pytestmark = pytest.mark.usefixtures("forked_crews")
+
 
 @pytest.fixture(scope="module")
-def zoo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, CheckRow]]:
+def zoo(tmp_path_factory: pytest.TempPathFactory, forked_crews: None) -> tuple[Path, dict[str, CheckRow]]:
     """The file of faults, and its row by fault."""
     path = write(tmp_path_factory.mktemp("zoo"), ZOO)
     report = interpret_all(read(path), seconds=2, workers=1)

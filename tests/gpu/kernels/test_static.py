@@ -17,6 +17,8 @@ from hfbench.gpu.kernels.static import _judged, analyse, summary
 
 pytest.importorskip("triton")
 
+pytestmark = pytest.mark.usefixtures("forked_crews")
+
 FOUR = ("sm_80", "sm_90", "sm_100", "sm_120")
 CARDS = {name: each.cards for name, each in architectures().items()}
 

@@ -51,6 +51,8 @@ FAULTY = (
     ),
 )
 
+pytestmark = pytest.mark.usefixtures("forked_crews")
+
 
 def tuned(path: Path, table: Path, **options: object) -> TuneReport:
     given = {"device": "cpu", "table": table, "sizes": ("N=100",), "width": 0.5, "budget": 0.01, "seconds": 2.0}
