@@ -88,3 +88,22 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`did you mean 'x'?` or an empty string."""
     near = nearest(word, known)
     return f"did you mean {near!r}?" if near else ""
+
+
+def shell_line(words: Iterable[str]) -> str:
+    """Words as one line that is safe to paint and that bash reads back as they are: `serve 'my model' $'a\\nb'`."""
+    from shlex import quote  # only commands need it
+
+    return " ".join(quote(word) if printable(word) == word else _ansi_quoted(word) for word in words)
+
+
+def _ansi_quoted(word: str) -> str:
+    told = []
+    for character in word:
+        if character in "\\'":
+            told.append(f"\\{character}")
+        elif printable(character) == character:
+            told.append(character)
+        else:
+            told += [f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape")]
+    return f"$'{''.join(told)}'"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hfbench.text import cells, clip, clip_middle, did_you_mean, nearest, printable, printable_lines
+from hfbench.text import cells, clip, clip_middle, did_you_mean, nearest, printable, printable_lines, shell_line
 
 ANY = st.text(st.characters(), max_size=80)  # surrogates included: names of files may hold any byte
 HARMFUL = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -91,3 +93,13 @@ def test_a_near_miss_is_offered_and_nonsense_is_not() -> None:
     assert nearest("modle", known) == "model"
     assert did_you_mean("modle", known) == "did you mean 'model'?"
     assert did_you_mean("zzz", known) == ""
+
+
+@pytest.mark.parametrize(
+    "word", ["plain", "two words", "it's", "a\nb\x1b[31m", "\\'\t", "\u202e", "caf\xe9\n", "\udcff", "\x01f"]
+)
+def test_a_shell_reads_back_the_words_of_a_command_that_is_safe_to_paint(word: str) -> None:
+    line = shell_line(["printf", "%s", word])
+    assert printable(line) == line
+    told = subprocess.run(["bash", "-c", line], capture_output=True, check=True).stdout
+    assert told == os.fsencode(word)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hfbench.actions.base import action
 from hfbench.actions.params import param
 from hfbench.engines.manifest import Manifest
+from hfbench.errors import HfbenchError
 from hfbench.line_width import cut, paragraph
 from hfbench.text import printable, printable_lines
 from hfbench.units import show_bytes, show_seconds
@@ -67,6 +68,8 @@ class EngineShow:
         """Read both. ManifestError for a manifest that is damaged; a log that cannot be read is told in a sentence."""
         from hfbench.engines.manifest import engine_folder, fingerprint, read_told
 
+        if not os.path.lexists(self.engine):
+            raise HfbenchError("is not there", where=self.engine, remedy="give the path of an engine")
         folder = engine_folder(self.engine)
         if folder is None:
             return ShowResult(folder=str(self.engine), manifest=None, log_trouble="without a manifest there is no log")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from hfbench.actions.params import param
 from hfbench.engines.runtimes.row import Row
 from hfbench.line_width import cut, paragraph
 from hfbench.models.problem import counted
+from hfbench.text import shell_line
 
 if TYPE_CHECKING:
     from hfbench.engines.runtimes.cards import Cards
@@ -96,15 +95,22 @@ def cards_of(gpu: str | None, capability: str | None) -> Cards:
     return replace(cards, capability=given_capability(capability)) if capability else cards
 
 
+def name_of(folder: str) -> str:
+    """The last name of a model's folder; of one in a Hugging Face cache that of the repository, not the commit."""
+    parts = folder.rstrip("/").split("/")
+    repo = parts[-3] if parts[-2:-1] == ["snapshots"] else ""
+    return repo.rpartition("--")[2] or parts[-1]
+
+
 def launch_told(row: Row) -> str:
     """The command that starts a runtime here, or tells how; empty when there is none."""
     if not row.launch:
         return ""
     values = dict(row.values)
     if row.action == "engine.build":
-        values["out"] = f"engines/{os.path.basename(values['model'].rstrip('/'))}-{values['builder']}"
+        values["out"] = f"engines/{name_of(values['model'])}-{values['builder']}"
     options = [word for name, value in values.items() if name != "model" for word in (f"--{name}", value)]
-    return shlex.join(["hfbench", *row.action.split("."), row.values["model"], *options])
+    return shell_line(["hfbench", *row.action.split("."), row.values["model"], *options])
 
 
 def _head(result: RuntimesResult) -> Iterator[str]:

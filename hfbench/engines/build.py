@@ -76,6 +76,7 @@ def build_engine(request: Request, folder: Path, run: Run, *, argv: tuple[str, .
                     remedy="free some space, or choose another folder with --out",
                 ) from error
             raise
+        refuse_taken(folder, replace=request.replace)  # a build takes minutes: somebody may have put files there
         put(partial, folder)
     return Finished(folder=folder, manifest=manifest, id=fingerprint(manifest))
 

@@ -201,7 +201,7 @@ def _tried(checked: Checked, how: How, seen: Machines, waiting: Callable[[float]
 
     if checked.verdict == "will not load":
         wrong = counted(sum(row.status == "mismatch" for row in checked.rules), "rule")
-        trial = Trial(outcome="could not", found=f"not tried: {wrong} above say that it will not load")
+        trial = Trial(outcome="could not", found=f"not tried, since it will not load by {wrong} above")
         return replace(checked, trial=trial)
     kind = "whole" if checked.manifest and checked.kind != "trtllm" else checked.kind
     trial = attempt(

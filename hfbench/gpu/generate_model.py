@@ -144,7 +144,7 @@ def load_model(folder: Path, *, gpu: Gpu | None, dtype: str, attention: str) -> 
                 raise
             found = f"transformers has no attention {attention} for this model"
             raise HfbenchError(found, where=folder, remedy="use attention eager") from error
-        _refuse_incomplete(folder, told)
+        _refuse_incomplete(folder, told, model)
         model = model.to(device).eval()
     if ahead:
         ahead.wait()
@@ -207,10 +207,14 @@ def _refuse_oversized(summary: ModelSummary, folder: Path) -> None:
         raise HfbenchError(found, where=folder / "config.json", remedy="fetch the model again")
 
 
-def _refuse_incomplete(folder: Path, told: dict[str, Any]) -> None:
+def _refuse_incomplete(folder: Path, told: dict[str, Any], model: Any) -> None:
     """transformers fills what is missing with random numbers and goes on; a benchmark of those means nothing."""
+    missing, own = told.get("missing_keys", ()), getattr(model.config, "architectures", None) or ()
+    if missing and own and type(model).__name__ not in own:
+        found = f"its weights are those of {own[0]}, and as {type(model).__name__} it lacks {_some(missing)}"
+        raise HfbenchError(found, where=folder, remedy="give a checkpoint of a model that generates text")
     for what, names in (
-        ("missing weights", told.get("missing_keys", ())),
+        ("missing weights", missing),
         ("weights of another shape than the configuration says", told.get("mismatched_keys", ())),
     ):
         if names:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hfbench.errors import HfbenchError
+from hfbench.provenance.plain import read_plain
 
 MOST = 64 << 20
 """Bytes of a signature; one of 100,000 files takes 20 MiB."""
@@ -44,11 +45,12 @@ class Bundle:
 def read_bundle(path: Path) -> Bundle:
     """The claims of a signature file; Unsigned when it is not there, SignatureDamaged when it is none."""
     try:
-        with path.open("rb") as file:
-            raw = file.read(MOST + 1)
+        raw = read_plain(path, MOST + 1)
     except FileNotFoundError:
         remedy = "sign it with `hfbench sign MODEL --key KEY`, or give the file with --signature"
         raise Unsigned("the model is not signed: there is no such file", where=path, remedy=remedy) from None
+    except OSError as error:
+        raise SignatureDamaged(f"cannot be read: {error.strerror}", where=path, remedy=SIGN_AGAIN) from None
     if len(raw) > MOST:
         raise SignatureDamaged("is too large for a signature", where=path, remedy=SIGN_AGAIN)
     data = _object(raw, path, "is not JSON")

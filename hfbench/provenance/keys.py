@@ -12,6 +12,7 @@ from typing import Any
 
 from hfbench.errors import UsageError
 from hfbench.provenance.facts import Signer
+from hfbench.provenance.plain import read_plain
 
 CURVES = {"secp256r1": "P-256", "secp384r1": "P-384", "secp521r1": "P-521"}
 """What OpenSSF model signing takes."""
@@ -150,8 +151,7 @@ def _password(name: str) -> bytes | None:
 def _pem(path: Path, what: str, remedy: str) -> bytes:
     """The bytes of a file with something in PEM."""
     try:
-        with path.open("rb") as file:
-            raw = file.read(MOST)
+        raw = read_plain(path, MOST)
     except OSError as error:
         raise KeyUnusable(f"the {what} cannot be read: {error.strerror}", where=path) from error
     if b"-----BEGIN " not in raw:

@@ -233,5 +233,5 @@ def _device_facts(device: str, *, needs_gpu: bool) -> dict[str, Fact]:
         name = f"{chosen.name} {chosen.gpu.name}" if chosen.gpu else f"{chosen.name}: no GPU here"
         facts["device"] = Fact("device", printable(f"auto is {name}"), "muted")
     if job := holder(leases_root(), chosen.lease):
-        facts["waits"] = Fact("waits for", printable(f"{chosen.name}: {job} holds it"), "warn")
+        facts["waits"] = Fact("waits for", printable(f"{chosen.name}: job {job.rpartition('-')[2]} holds it"), "warn")
     return facts

@@ -114,7 +114,7 @@ def test_a_refused_engine_is_not_tried(hfbench: Hfbench, engine: Path) -> None:
     (engine / "model.pt2").write_bytes(b"")
     _, result = checked(hfbench, engine, "--load")
     assert result["trial"]["outcome"] == "could not"
-    assert "not tried: 1 rule above" in result["trial"]["found"]
+    assert "not tried, since it will not load by 1 rule above" in result["trial"]["found"]
 
 
 def test_a_log_is_named(hfbench: Hfbench, engine: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from engine_toys import manifest_of
 
 from hfbench.actions.engine_show import EngineShow, ShowResult
 from hfbench.engines.manifest import MANIFEST, ManifestError, Proof, ProofCase, write_manifest
+from hfbench.errors import HfbenchError
 from hfbench.jobs.run import Run
 
 CASE = ProofCase(
@@ -67,6 +68,11 @@ def test_a_log_that_cannot_be_read_is_a_sentence(tmp_path: Path, name: str, told
 def test_the_name_of_a_log_is_shown_without_what_a_terminal_would_obey(tmp_path: Path) -> None:
     write_manifest(tmp_path, manifest_of(tmp_path, log="\x1b[31m.log"))
     assert show(tmp_path).lines()[-1].startswith("\\x1b[31m.log cannot be read")
+
+
+def test_an_engine_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(HfbenchError, match="gone: is not there"):
+        show(tmp_path / "gone")
 
 
 def test_a_damaged_manifest_is_refused(tmp_path: Path) -> None:

@@ -110,6 +110,29 @@ def text_of(path: Path) -> str:
         return ""
 
 
+def test_the_words_of_torch_for_a_package_cut_off_by_a_full_disk_are_known() -> None:
+    words = "[enforce fail at inline_container.cc:672] . unexpected pos 192 vs 0"  # as torch 2.13 said it on one
+    assert building.is_full(RuntimeError(words))
+
+
+def test_files_that_were_put_there_during_the_build_are_left_alone(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "engine"
+
+    class Slow(Onnx):
+        def build(self, making: Any) -> Any:
+            out.mkdir()
+            (out / "notes").write_text("mine")
+            return super().build(making)
+
+    monkeypatch.setattr(building, "builder_of", lambda name: Slow())
+    with pytest.raises(UsageError, match="holds other files and is left alone"):
+        build(model, out, "onnx")
+    assert [each.name for each in out.iterdir()] == ["notes"]
+    assert [each.name for each in tmp_path.glob("*engine*")] == ["engine"]
+
+
 def test_two_builds_into_one_folder_are_refused(model: Path, tmp_path: Path) -> None:
     with claimed(tmp_path / "engine"), pytest.raises(UsageError, match="is being written by another build"):
         build(model, tmp_path / "engine", "onnx")

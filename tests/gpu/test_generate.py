@@ -211,6 +211,13 @@ def test_a_checkpoint_that_lacks_a_weight_is_never_measured(tiny_copy: Path) -> 
     assert "missing weights: model.layers.1.mlp.up_proj.weight" in refused(tiny_copy)
 
 
+def test_a_checkpoint_of_a_model_without_a_head_is_told_from_a_damaged_one(tiny_copy: Path) -> None:
+    lose_a_weight(tiny_copy)
+    edit(tiny_copy / "config.json", architectures=["LlamaModel"])
+    told = "its weights are those of LlamaModel, and as LlamaForCausalLM it lacks model.layers.1.mlp.up_proj.weight"
+    assert told in refused(tiny_copy)
+
+
 def test_weights_of_another_shape_are_refused(tiny_copy: Path) -> None:
     edit(tiny_copy / "config.json", intermediate_size=48)
     assert "weights of another shape than the configuration says: model.layers.0.mlp" in refused(tiny_copy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -255,6 +256,22 @@ def test_a_file_that_cannot_verify_says_why(model: Path, keys: Any, name: str, t
 def test_a_certificate_file_without_one_is_refused(model: Path, keys: Any) -> None:
     with pytest.raises(KeyUnusable, match="holds no certificate"):
         verify(model, model / SIGNATURE, Run(), certificates=[keys.own_pub])
+
+
+def test_a_pipe_in_place_of_a_key_or_a_signature_is_told_and_not_waited_for(
+    model: Path, keys: Any, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(KeyUnusable, match="it is no plain file"):
+        sign(model, model / SIGNATURE, pipe, Run())
+    signed(model, keys)
+    with pytest.raises(KeyUnusable, match="it is no plain file"):
+        verify(model, model / SIGNATURE, Run(), keys=[pipe])
+    with pytest.raises(SignatureDamaged, match="cannot be read: it is no plain file"):
+        read_bundle(pipe)
+    with pytest.raises(SignatureDamaged, match="cannot be read: it is a folder"):
+        read_bundle(model)
 
 
 def test_the_password_of_a_key_comes_from_a_variable(model: Path, keys: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,9 +123,10 @@ async def test_an_unreadable_jobs_folder_is_one_sentence(bench: Any, until: Any,
         await until(pilot, lambda: "the jobs folder cannot be read" in " ".join(" ".join(picture(pilot)).split()))
 
 
-def test_the_head_of_a_job_names_engines_and_models_without_their_folders() -> None:
+def test_the_head_of_a_job_names_engines_and_models_without_their_folders(tmp_path: Path) -> None:
     long = f"{'/far' * 20}/smol-aoti"
-    job = make_job("a", "bench.modes", params={"model": f"{long}/", "modes": ["eager", f"engine:{long}/"]})
+    modes = {"model": f"{long}/", "modes": ["eager", f"engine:{long}/"]}
+    job = make_job(tmp_path, "a", "bench.modes", modes, ())
     assert heading(read_job(job)) == "model smol-aoti  modes eager, engine:smol-aoti"
-    job = make_job("b", "bench.generate", params={"model": "m", "mode": f"engine:{long}"})
+    job = make_job(tmp_path, "b", "bench.generate", {"model": "m", "mode": f"engine:{long}"}, ())
     assert heading(read_job(job)) == "model m  mode engine:smol-aoti"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from hfbench.engines.runtimes.subject import ServedModel
 from hfbench.engines.serving.asked import ServeFinding, Wanted
 from hfbench.engines.serving.checks import check_all
 from hfbench.engines.serving.flags import Server, server
+from hfbench.text import shell_line
 
 ORDER = (
     "tp", "pp", "ep", "max_len", "dtype", "quantization", "kv_dtype", "memory_fraction", "max_seqs",
@@ -36,7 +36,7 @@ class Served:
     @property
     def command(self) -> str:
         """The command to copy, quoted for a shell; empty when it is refused."""
-        return shlex.join(self.argv) if self.works else ""
+        return shell_line(self.argv) if self.works else ""
 
 
 def compose(name: str, model: ServedModel, wanted: Wanted, cards: Cards) -> Served:

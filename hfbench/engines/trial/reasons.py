@@ -85,7 +85,8 @@ REASONS: tuple[Reason, ...] = (
     ),
     _reason(
         "tensorrt-plugin",
-        r"(?:could not find plugin|[Pp]lugin not found|getPluginCreator could not find plugin):?\s*(?P<name>[\w:]{1,200})?",
+        r"(?:could not find plugin|[Pp]lugin not found|getPluginCreator could not find plugin):?\s*"
+        r"(?P<name>[\w:]{1,200})?",
         "the plan needs the plug-in {name}, which is not loaded",
         "load TensorRT-LLM's plug-ins before the plan, in the version that built it",
     ),
@@ -105,7 +106,8 @@ REASONS: tuple[Reason, ...] = (
     ),
     _reason(
         "cpu-isa",
-        r"Device information mismatch for AOTI_CPU_ISA: (?P<here>[^\n]{1,200}?) vs (?P<built>[^\n]{1,200}?)\. This could",
+        r"Device information mismatch for AOTI_CPU_ISA: (?P<here>[^\n]{1,200}?) vs "
+        r"(?P<built>[^\n]{1,200}?)\. This could",
         "it was built for the instruction set {built}, this processor has {here}",
         "build it on this machine unless this processor has all of the builder's features",
         fatal=False,

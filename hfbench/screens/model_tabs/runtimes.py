@@ -209,9 +209,12 @@ class RuntimesTab(ExplainedTab):
         if row is None or not row.launch:
             return
         if row.launch == "job":
-            bench, values = self._screen.bench, dict(row.values)
+            bench, values = self._screen.bench, dict[str, object](row.values)
             if row.action == "engine.build":
-                values = first_values(self._screen.chosen_model, bench.config.engines.roots, values["builder"]) | values
+                from hfbench.actions.runtimes import name_of
+
+                named = name_of(row.values["model"])
+                values = first_values(named, bench.config.engines.roots, row.values["builder"]) | values
             bench.open_form(row.action, values)
         else:
             self._commands.ask(Question(dict(row.values)))
@@ -228,6 +231,7 @@ class RuntimesTab(ExplainedTab):
     async def _composed(self, message: Composed) -> None:
         message.stop()
         if message.result.command:
+            self._screen.notify(message.result.command, markup=False)
             await self._screen.copy(message.result.command)
         else:
             self._screen.bench.complain(message.result.headline)

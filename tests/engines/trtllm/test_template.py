@@ -8,6 +8,7 @@ import pytest
 
 from hfbench.actions.engine_templates import EngineTemplates
 from hfbench.engines.trtllm.template import TemplateError, find_template, line_of, load_templates, read_template
+from hfbench.errors import UsageError
 from hfbench.jobs.run import Run
 
 SOUND = 'title = "Mine"\n\n[convert]\ntool = "quantize"\nqformat = "fp8"\n\n[build]\ngemm_plugin = "auto"\n'
@@ -82,6 +83,11 @@ def test_one_wrong_file_takes_no_other_away(tmp_path: Path) -> None:
     assert len(result.failures) == 1
     assert {each.name: each.title for each in result.templates}["fp8"] == "Mine"
     assert "mine" in {each.name for each in result.templates}
+
+
+def test_a_folder_of_templates_that_is_none_is_a_wrong_request(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is no folder"):
+        EngineTemplates(folder=tmp_path / "gone").perform(Run())
 
 
 def test_a_template_is_found_by_name_by_path_or_with_the_nearest_name(tmp_path: Path) -> None:
