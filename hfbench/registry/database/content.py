@@ -1,0 +1,235 @@
+"""What is stored and who may rely on it: blobs, xorbs, files of Xet, and the repositories that hold them.
+
+Content is shared between repositories; a hash alone opens nothing. A repository holds a blob or a xorb once somebody
+sent its bytes to it, or could read them in another repository.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from hfbench.registry.access.caller import Caller
+from hfbench.registry.access.rules import openable
+from hfbench.registry.database.rows import add_missing, pairs
+from hfbench.registry.database.schema import (
+    blobs,
+    inline_blobs,
+    namespaces,
+    repo_blobs,
+    repo_xorbs,
+    repos,
+    xet_files,
+    xorb_chunks,
+    xorbs,
+)
+
+INLINE, FILE, XET = "inline", "file", "xet"
+LOOKUP = 400
+"""Keys of one query: within what every SQLite takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Content by its SHA-256: where it lies is `inline` in the database, a `file`, or xorbs (`xet`)."""
+
+    sha256: str
+    size: int
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class XetFile:
+    """A file as stretches of xorbs, packed."""
+
+    id: str
+    sha256: str
+    size: int
+    terms: bytes
+
+
+async def find_blob(connection: AsyncConnection, sha256: str) -> Blob | None:
+    """The blob of that hash."""
+    row = (
+        await connection.execute(select(blobs.c.sha256, blobs.c.size, blobs.c.place).where(blobs.c.sha256 == sha256))
+    ).first()
+    return Blob(*row) if row else None
+
+
+async def held_blobs(connection: AsyncConnection, repo: int, caller: Caller, hashes: Collection[str]) -> dict[str, int]:
+    """Sizes of those of the blobs that this repository holds, or that the caller can open in another."""
+    reachable = (repos.c.id == repo) | openable(caller)
+    found: dict[str, int] = {}
+    for some in _portions(hashes):
+        query = (
+            select(blobs.c.sha256, blobs.c.size)
+            .join(repo_blobs, repo_blobs.c.sha256 == blobs.c.sha256)
+            .join(repos, repos.c.id == repo_blobs.c.repo_id)
+            .where(blobs.c.sha256.in_(some), reachable)
+            .distinct()
+        )
+        found.update(await pairs(connection, query))
+    return found
+
+
+async def hold_blobs(connection: AsyncConnection, repo: int, hashes: Iterable[str]) -> None:
+    """Note that a repository holds these blobs."""
+    now = time.time()
+    rows = [{"repo_id": repo, "sha256": sha256, "created": now} for sha256 in sorted(set(hashes))]
+    await add_missing(connection, repo_blobs, rows)
+
+
+async def add_blob(connection: AsyncConnection, blob: Blob) -> None:
+    """Note a blob; where it is known, what is known stays."""
+    await add_missing(connection, blobs, [_blob_row(blob)])
+
+
+async def add_inline(connection: AsyncConnection, contents: dict[str, bytes]) -> None:
+    """Keep small blobs in the database itself."""
+    rows = [{"sha256": sha256, "content": content} for sha256, content in sorted(contents.items())]
+    await add_missing(connection, inline_blobs, rows)
+    kept = [_blob_row(Blob(sha256, len(content), INLINE)) for sha256, content in sorted(contents.items())]
+    await add_missing(connection, blobs, kept)
+
+
+async def inline_content(connection: AsyncConnection, sha256: str) -> bytes | None:
+    """The bytes of a small blob."""
+    query = select(inline_blobs.c.content).where(inline_blobs.c.sha256 == sha256)
+    return (await connection.execute(query)).scalar()
+
+
+async def add_xorb(connection: AsyncConnection, name: str, size: int, chunks: bytes, asked_for: Iterable[str]) -> None:
+    """Note a xorb with its packed index, and the chunks by which others find it."""
+    row = {"id": name, "size": size, "chunks": chunks, "created": time.time()}
+    await add_missing(connection, xorbs, [row])
+    await add_missing(connection, xorb_chunks, [{"chunk": chunk, "xorb": name} for chunk in sorted(set(asked_for))])
+
+
+async def note_asked_for(connection: AsyncConnection, chunks: Iterable[tuple[str, str]]) -> None:
+    """Note further chunks by which others find a xorb: pairs of chunk and xorb."""
+    await add_missing(connection, xorb_chunks, [{"chunk": chunk, "xorb": xorb} for chunk, xorb in sorted(set(chunks))])
+
+
+async def hold_xorbs(connection: AsyncConnection, repo: int, names: Iterable[str]) -> None:
+    """Note that a repository holds these xorbs."""
+    now = time.time()
+    await add_missing(
+        connection, repo_xorbs, [{"repo_id": repo, "xorb": name, "created": now} for name in sorted(set(names))]
+    )
+
+
+async def has_xorb(connection: AsyncConnection, name: str) -> bool:
+    """Whether the xorb is stored."""
+    return (await connection.execute(select(xorbs.c.id).where(xorbs.c.id == name))).first() is not None
+
+
+async def held_xorbs(
+    connection: AsyncConnection, repo: int, caller: Caller, names: Collection[str]
+) -> dict[str, bytes]:
+    """Packed indexes of those of the xorbs that this repository holds, or that the caller can open in another."""
+    reachable = (repos.c.id == repo) | openable(caller)
+    found: dict[str, bytes] = {}
+    for some in _portions(names):
+        query = select(xorbs.c.id, xorbs.c.chunks).where(
+            xorbs.c.id.in_(some),
+            select(repo_xorbs.c.xorb)
+            .join(repos, repos.c.id == repo_xorbs.c.repo_id)
+            .where(repo_xorbs.c.xorb == xorbs.c.id, reachable)
+            .exists(),
+        )
+        found.update(await pairs(connection, query))
+    return found
+
+
+async def xorb_indexes(connection: AsyncConnection, names: Collection[str]) -> dict[str, bytes]:
+    """Packed indexes of xorbs, whoever holds them: for files whose repository was asked already."""
+    found: dict[str, bytes] = {}
+    for some in _portions(names):
+        query = select(xorbs.c.id, xorbs.c.chunks).where(xorbs.c.id.in_(some))
+        found.update(await pairs(connection, query))
+    return found
+
+
+async def xorb_with_chunk(
+    connection: AsyncConnection, repo: int, caller: Caller, chunk: str
+) -> tuple[str, bytes] | None:
+    """A xorb with this chunk that the repository holds or the caller can open, with its packed index."""
+    reachable = (repos.c.id == repo) | openable(caller)
+    query = (
+        select(xorbs.c.id, xorbs.c.chunks)
+        .join(xorb_chunks, xorb_chunks.c.xorb == xorbs.c.id)
+        .join(repo_xorbs, repo_xorbs.c.xorb == xorbs.c.id)
+        .join(repos, repos.c.id == repo_xorbs.c.repo_id)
+        .where(xorb_chunks.c.chunk == chunk, reachable)
+        .limit(1)
+    )
+    row = (await connection.execute(query)).first()
+    return (row[0], row[1]) if row else None
+
+
+async def find_xet_file(connection: AsyncConnection, id: str) -> XetFile | None:
+    """The file of that Xet hash."""
+    return await _xet_file(connection, xet_files.c.id == id)
+
+
+async def xet_file_of(connection: AsyncConnection, sha256: str) -> XetFile | None:
+    """The stretches that make the blob of that hash."""
+    return await _xet_file(connection, xet_files.c.sha256 == sha256)
+
+
+async def _xet_file(connection: AsyncConnection, clause: object) -> XetFile | None:
+    columns = (xet_files.c.id, xet_files.c.sha256, xet_files.c.size, xet_files.c.terms)
+    row = (await connection.execute(select(*columns).where(clause).limit(1))).first()  # type: ignore[arg-type]
+    return XetFile(*row) if row else None
+
+
+async def add_xet_file(connection: AsyncConnection, file: XetFile) -> None:
+    """Note a file whose SHA-256 was compared with its content."""
+    row = {"id": file.id, "sha256": file.sha256, "size": file.size, "terms": file.terms, "created": time.time()}
+    await add_missing(connection, xet_files, [row])
+
+
+async def forget_xorbs(connection: AsyncConnection, before: float) -> list[str]:
+    """Forget xorbs that came before a time; their names. Only where files are kept whole."""
+    query = delete(xorbs).where(xorbs.c.created < before).returning(xorbs.c.id)
+    gone = [name for (name,) in await connection.execute(query)]
+    for some in _portions(gone):
+        await connection.execute(delete(xorb_chunks).where(xorb_chunks.c.xorb.in_(some)))
+        await connection.execute(delete(repo_xorbs).where(repo_xorbs.c.xorb.in_(some)))
+    return gone
+
+
+async def used_bytes(connection: AsyncConnection, namespace: int) -> int:
+    """Bytes of all blobs the namespace's repositories hold, each counted once."""
+    held = (
+        select(repo_blobs.c.sha256)
+        .join(repos, repos.c.id == repo_blobs.c.repo_id)
+        .where(repos.c.namespace_id == namespace)
+        .distinct()
+    )
+    query = select(func.coalesce(func.sum(blobs.c.size), 0)).where(blobs.c.sha256.in_(held))
+    return int((await connection.execute(query)).scalar_one())
+
+
+async def repo_bytes(connection: AsyncConnection, repo: int) -> int:
+    """Bytes of all blobs a repository holds, in all of its revisions."""
+    query = select(func.coalesce(func.sum(blobs.c.size), 0)).join(repo_blobs, repo_blobs.c.sha256 == blobs.c.sha256)
+    return int((await connection.execute(query.where(repo_blobs.c.repo_id == repo))).scalar_one())
+
+
+async def quota_of(connection: AsyncConnection, namespace: int) -> int | None:
+    """The namespace's own limit in bytes, or None."""
+    return (await connection.execute(select(namespaces.c.quota).where(namespaces.c.id == namespace))).scalar()
+
+
+def _blob_row(blob: Blob) -> dict[str, object]:
+    return {"sha256": blob.sha256, "size": blob.size, "place": blob.place, "created": time.time()}
+
+
+def _portions(keys: Collection[str]) -> Iterable[Sequence[str]]:
+    each = sorted(set(keys))
+    return (each[start : start + LOOKUP] for start in range(0, len(each), LOOKUP))

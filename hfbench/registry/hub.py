@@ -1,0 +1,94 @@
+"""One running hub: everything its routes share, made when a worker starts and closed when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from hfbench.registry.access.links import Signer
+from hfbench.registry.database.engine import Database
+from hfbench.registry.database.people import note_use
+from hfbench.registry.database.repos import count_download
+from hfbench.registry.metrics import Metrics
+from hfbench.registry.revisions.trees import Trees
+from hfbench.registry.settings import Settings
+from hfbench.registry.storage.cache import Cache
+from hfbench.registry.storage.layout import Layout
+from hfbench.registry.storage.reading import Reader
+from hfbench.registry.storage.rebuilding import Rebuilder
+
+WRITTEN_EVERY = 5.0
+"""Seconds between two writings of what was counted."""
+VERIFYING_AT_ONCE = 4
+"""Xorbs that are unpacked at the same time: each takes some memory and a core."""
+log = logging.getLogger("hfbench.registry")
+
+
+@dataclass
+class Hub:
+    """What routes share."""
+
+    settings: Settings
+    database: Database
+    layout: Layout
+    signer: Signer
+    trees: Trees
+    cache: Cache
+    rebuilder: Rebuilder
+    reader: Reader
+    metrics: Metrics = field(default_factory=Metrics)
+    downloads: Counter[int] = field(default_factory=Counter)
+    used_tokens: set[int] = field(default_factory=set)
+    verifying: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(VERIFYING_AT_ONCE))
+
+    @property
+    def keeps_xorbs(self) -> bool:
+        """Whether xorbs are what is kept, rather than whole files."""
+        return self.settings.storage == "xorbs"
+
+    async def write_use(self) -> None:
+        """Add what was counted, and note which tokens were used, in the database."""
+        counted, self.downloads = self.downloads, Counter()
+        used, self.used_tokens = self.used_tokens, set()
+        if not counted and not used:
+            return
+        async with self.database.writing() as connection:
+            for repo, count in sorted(counted.items()):
+                await count_download(connection, repo, count)
+            for token in sorted(used):
+                await note_use(connection, token)
+
+    async def tend(self) -> None:
+        """What is done now and then, until it is cancelled."""
+        while True:
+            await asyncio.sleep(WRITTEN_EVERY)
+            try:
+                await self.write_use()
+            except Exception:
+                log.exception("the use of the hub could not be written")
+
+    async def close(self) -> None:
+        """Write what waits, and let go of the database."""
+        with suppress(Exception):
+            await self.write_use()
+        await self.database.close()
+
+
+def open_hub(settings: Settings) -> Hub:
+    """The hub of these settings; its folder and schema are there."""
+    layout = settings.layout
+    cache = Cache(layout, settings.cache_bytes)
+    rebuilder = Rebuilder(layout, cache)
+    return Hub(
+        settings=settings,
+        database=Database(settings.database_url),
+        layout=layout,
+        signer=Signer(layout.secret.read_bytes()),
+        trees=Trees(),
+        cache=cache,
+        rebuilder=rebuilder,
+        reader=Reader(layout, cache, rebuilder),
+    )

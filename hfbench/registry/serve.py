@@ -1,0 +1,105 @@
+"""Runs a hub: sweeps its folder, brings its schema up to date, starts the workers, and ends with them."""
+
+from __future__ import annotations
+
+import fcntl
+import ipaddress
+import logging
+import os
+from pathlib import Path
+from typing import IO
+
+from hfbench.errors import MissingError, UsageError
+from hfbench.registry.database.migrate import migrate
+from hfbench.registry.settings import Settings
+from hfbench.registry.storage.sweeping import make_folders, sweep
+
+TARGET = "hfbench.registry.app:make_worker"
+log = logging.getLogger("hfbench.registry")
+
+
+def serve(settings: Settings) -> None:
+    """Serve until SIGINT or SIGTERM. UsageError when another server has the folder's SQLite database."""
+    from granian.constants import Interfaces, Loops
+    from granian.server import Server
+
+    with _lock(settings):
+        os.environ.update(settings.passed_on())
+        Server(
+            TARGET,
+            factory=True,
+            address=settings.host,
+            port=settings.port,
+            interface=Interfaces.ASGI,
+            loop=Loops.asyncio,
+            workers=settings.workers,
+            websockets=False,
+            respawn_failed_workers=True,
+            log_dictconfig=_logging(),
+            ssl_cert=_path(settings.tls_certificate),
+            ssl_key=_path(settings.tls_key),
+        ).serve()
+
+
+def listening(settings: Settings) -> list[str]:
+    """What to tell of the address: where clients find the hub, and how to open it where it is closed."""
+    lines = [f"listening on {settings.base_url}", f"export HF_ENDPOINT={settings.base_url}"]
+    if is_loopback(settings.host) and not settings.public_url:
+        lines.append(
+            "only this machine can connect; others can with --host 0.0.0.0 and --public-url http://NAME:PORT, better"
+            " with --tls-certificate and --tls-key"
+        )
+    elif not settings.tls_certificate and not settings.public_url.startswith("https://"):
+        lines.append(
+            "tokens travel unencrypted: give --tls-certificate and --tls-key, or put a proxy with TLS before it"
+        )
+    return lines
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _lock(settings: Settings) -> IO[bytes]:
+    """Held while serving. Whoever gets it alone sweeps; on PostgreSQL further servers share the folder."""
+    path = settings.layout.lock
+    if not settings.layout.secret.exists():
+        raise MissingError("there is no hub", where=settings.folder, remedy="hfbench registry init makes one")
+    held = path.open("ab")
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        if not settings.database:
+            held.close()
+            raise UsageError("another server runs on this hub", where=settings.folder, remedy="stop it first") from None
+        fcntl.flock(held, fcntl.LOCK_SH)
+        return held
+    make_folders(settings.layout)
+    sweep(settings.layout)
+    migrate(settings.database_url)
+    if settings.database:
+        fcntl.flock(held, fcntl.LOCK_SH)
+    return held
+
+
+def _path(text: str) -> Path | None:
+    return Path(text) if text else None
+
+
+def _logging() -> dict[str, object]:
+    """One line a request to stderr: method, pattern of the route, status and time; no names, tokens or queries."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(message)s"}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "loggers": {
+            "hfbench.registry": {"level": "INFO", "handlers": ["stderr"], "propagate": False},
+            "_granian": {"level": "WARNING", "handlers": ["stderr"], "propagate": False},
+            "granian.access": {"level": "WARNING", "handlers": ["stderr"], "propagate": False},
+        },
+    }

@@ -1,0 +1,90 @@
+"""Uploads of whole files: streamed into a draft, hashed on the way, kept only when the hash is what was promised."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from hfbench.registry.errors import BadRequest
+from hfbench.registry.storage.drafts import READ_ONLY, Draft, sync_folder
+from hfbench.registry.storage.layout import Layout
+from hfbench.units import MIB
+
+GATHERED = 4 * MIB
+"""Bytes gathered before a thread writes and hashes them."""
+
+
+async def gathered(body: AsyncIterator[bytes], size: int) -> AsyncIterator[bytearray]:
+    """The body in large pieces; BadRequest as soon as it has more than `size` bytes, or when it ends with fewer."""
+    pieces, total = bytearray(), 0
+    async for piece in body:
+        total += len(piece)
+        if total > size:
+            raise BadRequest(f"The body has more than the {size:,} bytes that were announced.")
+        pieces += piece
+        if len(pieces) >= GATHERED:
+            yield pieces
+            pieces = bytearray()
+    if total < size:
+        raise BadRequest(f"The body ends after {total:,} of {size:,} bytes.")
+    if pieces:
+        yield pieces
+
+
+async def receive_blob(layout: Layout, body: AsyncIterator[bytes], sha256: str, size: int, *, keep: bool) -> None:
+    """Take a body that must have this hash and size, and keep it unless it is known; BadRequest, and nothing kept,
+    when it is another."""
+    digest = hashlib.sha256()
+    with await asyncio.to_thread(Draft, layout.drafts) as draft:
+
+        def take(piece: bytearray) -> None:
+            digest.update(piece)
+            draft.write(piece)
+
+        async for piece in gathered(body, size):
+            await asyncio.to_thread(take, piece)
+        if digest.hexdigest() != sha256:
+            raise BadRequest("The content does not have the SHA-256 that was announced.")
+        if keep:
+            await asyncio.to_thread(draft.keep, layout.blob(sha256))
+
+
+async def receive_part(path: Path, body: AsyncIterator[bytes], start: int, size: int) -> None:
+    """Write one part into its place of a file that arrives in parts."""
+    handle = await asyncio.to_thread(os.open, path, os.O_WRONLY | os.O_CREAT, 0o600)
+    at = start
+    try:
+        async for piece in gathered(body, size):
+            await asyncio.to_thread(_write_at, handle, piece, at)
+            at += len(piece)
+    finally:
+        os.close(handle)
+
+
+def complete_parts(layout: Layout, path: Path, sha256: str, size: int) -> None:
+    """Keep a file that arrived in parts; BadRequest, and nothing kept, when a part is missing or it is another file."""
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256")
+            found = os.fstat(file.fileno()).st_size
+            os.fchmod(file.fileno(), READ_ONLY)
+            os.fsync(file.fileno())
+    except FileNotFoundError as error:
+        if layout.blob(sha256).exists():  # the client asks again, because the reply was lost
+            return
+        raise BadRequest("No part of this upload has arrived.") from error
+    if found != size or digest.hexdigest() != sha256:
+        path.unlink()
+        raise BadRequest("The parts do not make the file that was announced: upload it again.")
+    os.rename(path, layout.blob(sha256))
+    sync_folder(layout.blob(sha256).parent)
+
+
+def _write_at(handle: int, piece: bytearray, at: int) -> None:
+    view = memoryview(piece)
+    while view:
+        done = os.pwrite(handle, view, at)
+        view, at = view[done:], at + done

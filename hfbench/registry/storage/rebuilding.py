@@ -1,0 +1,152 @@
+"""Files rebuilt from xorbs: each once at a time, readable while it grows, kept only when its SHA-256 is right."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from hfbench.registry.storage.cache import Cache
+from hfbench.registry.storage.drafts import Draft
+from hfbench.registry.storage.layout import Layout
+from hfbench.registry.xet.hashes import spelled
+from hfbench.registry.xet.rebuild import Indexes, rebuilt
+from hfbench.registry.xet.shards import Term
+from hfbench.units import MIB
+
+PIECE = MIB
+GLANCE = 0.02
+"""Seconds between two looks at a file that grows."""
+
+
+class DamagedError(Exception):
+    """Stored content that is not what its name says: it is never served to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to make a file: its hash and size, and the stretches of xorbs with their indexes."""
+
+    sha256: str
+    size: int
+    terms: tuple[Term, ...]
+    indexes: Indexes
+
+
+class Rebuilding:
+    """One file on its way into the cache."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.task: asyncio.Task[None] | None = None
+
+    async def follow(self) -> AsyncIterator[bytes]:
+        """The bytes as they are written; the last of them only when the whole was found to be right."""
+        assert self.task is not None
+        handle = os.open(self.draft.path, os.O_RDONLY)  # before anything awaits: the name goes when the draft is kept
+        at = 0
+        try:
+            while True:
+                over, ready = self.task.done(), self.draft.size
+                if over:
+                    await self.task
+                if ready - at > (0 if over else PIECE):
+                    data = await asyncio.to_thread(os.pread, handle, min(PIECE, ready - at), at)
+                    at += len(data)
+                    yield data
+                elif over:
+                    return
+                else:
+                    await asyncio.sleep(GLANCE)
+        finally:
+            os.close(handle)
+
+
+class Rebuilder:
+    """Fills the cache; several requests for one file share the work."""
+
+    def __init__(self, layout: Layout, cache: Cache) -> None:
+        self._layout, self._cache = layout, cache
+        self._running: dict[str, Rebuilding] = {}
+
+    def start(self, recipe: Recipe, keep_as: Path) -> Rebuilding:
+        """The rebuilding of a file, begun now unless it runs."""
+        if (running := self._running.get(recipe.sha256)) is not None:
+            return running
+        rebuilding = Rebuilding(Draft(self._layout.drafts))
+        rebuilding.task = asyncio.create_task(self._run(recipe, rebuilding.draft, keep_as))
+        self._running[recipe.sha256] = rebuilding
+        return rebuilding
+
+    async def make(self, recipe: Recipe, keep_as: Path) -> None:
+        """Rebuild a file and wait for it; DamagedError when it is not what its hash says."""
+        task = self.start(recipe, keep_as).task
+        assert task is not None
+        await asyncio.shield(task)
+
+    async def check(self, recipe: Recipe) -> None:
+        """Rebuild a file without keeping it, to compare its hash; DamagedError when it differs."""
+
+        def run() -> None:
+            for _ in verified(self.pieces(recipe), recipe.sha256):
+                pass
+
+        await asyncio.to_thread(run)
+
+    def pieces(self, recipe: Recipe, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+        """The bytes of a file from `start` to `end`, straight from the xorbs."""
+        return rebuilt(
+            recipe.terms, recipe.indexes, lambda xorb: self._layout.xorb(spelled(xorb)), start=start, end=end
+        )
+
+    async def _run(self, recipe: Recipe, draft: Draft, keep_as: Path) -> None:
+        def run() -> None:
+            with draft:
+                for piece in verified(self.pieces(recipe), recipe.sha256):
+                    draft.write(piece)
+                draft.keep(keep_as)
+            self._cache.shrink()
+
+        try:
+            await asyncio.to_thread(run)
+        finally:
+            with suppress(KeyError):
+                del self._running[recipe.sha256]
+
+
+def verified(pieces: Iterable[bytes], sha256: str) -> Iterator[bytes]:
+    """The pieces, gathered to a MiB; the last one comes only when the hash of all is right, else DamagedError."""
+    digest, held = hashlib.sha256(), b""
+    for piece in gathered_pieces(pieces):
+        digest.update(piece)
+        if held:
+            yield held
+        held = piece
+    if digest.hexdigest() != sha256:
+        raise DamagedError(f"what was rebuilt does not have the SHA-256 {sha256}")
+    if held:
+        yield held
+
+
+def gathered_pieces(pieces: Iterable[bytes], least: int = PIECE) -> Iterator[bytes]:
+    """Small pieces joined until they have so many bytes."""
+    some: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        some.append(piece)
+        size += len(piece)
+        if size >= least:
+            yield b"".join(some)
+            some, size = [], 0
+    if some:
+        yield b"".join(some)
+
+
+async def in_thread(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """The pieces of an iterator that blocks, each made in a thread."""
+    while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+        yield piece

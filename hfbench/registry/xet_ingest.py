@@ -1,0 +1,89 @@
+"""Files of a shard become blobs: their stretches are checked, their content is hashed once, and never again."""
+
+from __future__ import annotations
+
+from hfbench.registry.access.caller import Caller
+from hfbench.registry.database.content import (
+    FILE,
+    XET,
+    Blob,
+    XetFile,
+    add_blob,
+    add_xet_file,
+    find_blob,
+    find_xet_file,
+    held_xorbs,
+    hold_blobs,
+    hold_xorbs,
+    note_asked_for,
+)
+from hfbench.registry.database.repos import Repo
+from hfbench.registry.errors import BadRequest
+from hfbench.registry.hub import Hub
+from hfbench.registry.names import SHA256
+from hfbench.registry.storage.rebuilding import DamagedError, Recipe
+from hfbench.registry.xet.hashes import spelled, unspelled
+from hfbench.registry.xet.rebuild import Indexes, TermError, check_terms, hash_of_terms
+from hfbench.registry.xet.shards import ShardFile, pack_terms
+from hfbench.registry.xet.xorbs import XorbError, XorbIndex
+
+
+async def take_file(hub: Hub, repo: Repo, caller: Caller, file: ShardFile) -> None:
+    """Let the repository hold a file of a shard; BadRequest unless content and hashes agree.
+
+    Every xorb must have been sent for this repository, or be one that the caller can read: a hash opens nothing.
+    """
+    if not SHA256.fullmatch(file.sha256):
+        raise BadRequest("A file of the shard has no SHA-256.")
+    indexes = await _indexes(hub, repo, caller, file)
+    try:
+        check_terms(file.terms, indexes)
+    except TermError as error:
+        raise BadRequest(f"A file of the shard cannot be made: {error}.") from error
+    if hash_of_terms(file.terms, indexes) != file.hash:
+        raise BadRequest("A file of the shard does not have the hash it is said to have.")
+    async with hub.database.reading() as connection:
+        known = await find_xet_file(connection, spelled(file.hash))
+        blob = await find_blob(connection, file.sha256)
+    if known is None or blob is None:
+        await _compare(hub, file, indexes, blob)
+    elif known.sha256 != file.sha256:
+        raise BadRequest("A file of the shard does not have the SHA-256 it is said to have.")
+    await _note(hub, repo, file, indexes)
+
+
+async def _indexes(hub: Hub, repo: Repo, caller: Caller, file: ShardFile) -> Indexes:
+    names = {spelled(term.xorb) for term in file.terms}
+    async with hub.database.reading() as connection:
+        held = await held_xorbs(connection, repo.id, caller, names)
+    if absent := names - held.keys():
+        raise BadRequest(f"{len(absent)} xorbs of the shard are not known here: send them first.")
+    return {unspelled(name): XorbIndex.unpack(packed) for name, packed in held.items()}
+
+
+async def _compare(hub: Hub, file: ShardFile, indexes: Indexes, blob: Blob | None) -> None:
+    """Rebuild the file, which hashes it, and keep what was rebuilt where it will be read."""
+    recipe = Recipe(file.sha256, file.size, file.terms, indexes)
+    keep_as = hub.layout.cached(file.sha256) if hub.keeps_xorbs else hub.layout.blob(file.sha256)
+    lies_there = (blob is not None and blob.place == FILE) or keep_as.exists()
+    try:
+        if lies_there or (hub.keeps_xorbs and not hub.cache.admits(file.size)):
+            await hub.rebuilder.check(recipe)
+        else:
+            await hub.rebuilder.make(recipe, keep_as)
+    except (DamagedError, XorbError, FileNotFoundError) as error:
+        raise BadRequest("A file of the shard does not have the SHA-256 it is said to have.") from error
+
+
+async def _note(hub: Hub, repo: Repo, file: ShardFile, indexes: Indexes) -> None:
+    async with hub.database.writing() as connection:
+        await add_blob(connection, Blob(file.sha256, file.size, XET if hub.keeps_xorbs else FILE))
+        await hold_blobs(connection, repo.id, [file.sha256])
+        await hold_xorbs(connection, repo.id, {spelled(term.xorb) for term in file.terms})
+        if hub.keeps_xorbs:
+            known = XetFile(spelled(file.hash), file.sha256, file.size, pack_terms(file.terms))
+            await add_xet_file(connection, known)
+            if file.terms:  # clients also ask for the chunk that begins a file
+                first = file.terms[0]
+                chunk = indexes[first.xorb].chunks[first.start].hash
+                await note_asked_for(connection, [(spelled(chunk), spelled(first.xorb))])
