@@ -6,6 +6,8 @@ import fcntl
 import ipaddress
 import logging
 import os
+import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -18,14 +20,17 @@ TARGET = "hfbench.registry.app:make_worker"
 log = logging.getLogger("hfbench.registry")
 
 
-def serve(settings: Settings) -> None:
-    """Serve until SIGINT or SIGTERM. UsageError when another server has the folder's SQLite database."""
+def serve(settings: Settings, announce: Callable[[], None]) -> None:
+    """Serve until SIGINT or SIGTERM; `announce` is called once the address is bound.
+
+    UsageError when the address is taken, or when another server has the folder's SQLite database.
+    """
     from granian.constants import Interfaces, Loops
     from granian.server import Server
 
     with _lock(settings):
         os.environ.update(settings.passed_on())
-        Server(
+        server = Server(
             TARGET,
             factory=True,
             address=settings.host,
@@ -38,7 +43,24 @@ def serve(settings: Settings) -> None:
             log_dictconfig=_logging(),
             ssl_cert=_path(settings.tls_certificate),
             ssl_key=_path(settings.tls_key),
-        ).serve()
+        )
+        server.on_startup(announce)
+        _require_free(settings)
+        server.serve()
+
+
+def _require_free(settings: Settings) -> None:
+    """UsageError when something else listens there; granian lets several share an address."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as error:
+            where = f"{settings.host}:{settings.port}"
+            raise UsageError(
+                f"cannot listen: {error.strerror or error}", where=where, remedy="give another --port"
+            ) from error
 
 
 def listening(settings: Settings) -> list[str]:
