@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import AsyncIterator
 
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DataError, OperationalError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -17,7 +17,7 @@ from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
 from hfbench.registry.call import Call
-from hfbench.registry.errors import NotImplementedHere, Refusal
+from hfbench.registry.errors import BadRequest, NotImplementedHere, Refusal, header_text
 from hfbench.registry.hub import Hub, open_hub
 from hfbench.registry.routes import ALL
 from hfbench.registry.routing import Route, router
@@ -64,7 +64,7 @@ class Dispatcher:
 
 def refused(refusal: Refusal) -> Response:
     """A refusal as stock clients read it: a code, a message, and JSON."""
-    headers = {**refusal.headers, "X-Error-Message": _header_text(refusal.found)}
+    headers = {**refusal.headers, "X-Error-Message": header_text(refusal.found)}
     if refusal.code:
         headers["X-Error-Code"] = refusal.code
     return JSONResponse({"error": refusal.found}, refusal.status, headers)
@@ -79,6 +79,8 @@ def _refusal(error: Exception) -> Refusal:
     if isinstance(error, DamagedError):
         log.error("%s", error)
         return Refusal(500, "The hub's copy of this file is damaged: hfbench registry fsck tells more.")
+    if isinstance(error, UnicodeEncodeError | DataError):
+        return BadRequest("The request has text or numbers that cannot be kept.")
     if isinstance(error, OperationalError):
         log.exception("the database refused")
         return Refusal(503, "The hub's database is busy or gone: try again.", headers={"Retry-After": "2"})
@@ -98,11 +100,6 @@ def _no_route(method: str, raw_path: bytes) -> Refusal:
 def _name(route: Route) -> str:
     """The route without its parameters' values: no name and no token gets into logs and metrics."""
     return route.pattern
-
-
-def _header_text(text: str) -> str:
-    """A sentence as a header: one line of latin-1, not too long."""
-    return " ".join(text.split())[:2000].encode("latin-1", "replace").decode("latin-1")
 
 
 def make_app(settings: Settings) -> Starlette:

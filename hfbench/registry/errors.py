@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hfbench.text import printable
+
+LONGEST_HEADER = 2000
+
+
+def header_text(text: str) -> str:
+    """A sentence as the value of a header: one line of latin-1 without control characters, not too long."""
+    return printable(" ".join(text.split()))[:LONGEST_HEADER].encode("latin-1", "replace").decode("latin-1")
+
 
 class Refusal(Exception):
     """An answer that is not what was asked for: a status, a code of the protocol and one sentence."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from hfbench.registry.access.links import Signer
+from hfbench.registry.database.content import forget_xorbs
 from hfbench.registry.database.engine import Database
 from hfbench.registry.database.people import note_use
 from hfbench.registry.database.repos import count_download
@@ -22,6 +24,7 @@ from hfbench.registry.storage.rebuilding import Rebuilder
 
 WRITTEN_EVERY = 5.0
 """Seconds between two writings of what was counted."""
+DROPPED_EVERY = 600.0
 VERIFYING_AT_ONCE = 4
 """Xorbs that are unpacked at the same time: each takes some memory and a core."""
 log = logging.getLogger("hfbench.registry")
@@ -41,6 +44,7 @@ class Hub:
     reader: Reader
     metrics: Metrics = field(default_factory=Metrics)
     downloads: Counter[int] = field(default_factory=Counter)
+    next_drop: float = 0.0
     used_tokens: set[int] = field(default_factory=set)
     verifying: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(VERIFYING_AT_ONCE))
 
@@ -61,14 +65,25 @@ class Hub:
             for token in sorted(used):
                 await note_use(connection, token)
 
+    async def drop_xorbs(self) -> None:
+        """Where whole files are kept, drop the xorbs they were made of, once no upload can still name them."""
+        if self.keeps_xorbs or time.monotonic() < self.next_drop:
+            return
+        self.next_drop = time.monotonic() + DROPPED_EVERY
+        async with self.database.writing() as connection:
+            gone = await forget_xorbs(connection, time.time() - 2 * self.settings.link_seconds)
+        for name in gone:
+            self.layout.xorb(name).unlink(missing_ok=True)
+
     async def tend(self) -> None:
         """What is done now and then, until it is cancelled."""
         while True:
             await asyncio.sleep(WRITTEN_EVERY)
             try:
                 await self.write_use()
+                await self.drop_xorbs()
             except Exception:
-                log.exception("the use of the hub could not be written")
+                log.exception("tending the hub failed")
 
     async def close(self) -> None:
         """Write what waits, and let go of the database."""

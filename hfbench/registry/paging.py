@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from hfbench.registry.errors import BadRequest
@@ -26,22 +26,22 @@ def number_in(query: Mapping[str, str], name: str, usual: int, most: int) -> int
     text = query.get(name, "")
     if not text:
         return usual
-    if not text.isascii() or not text.isdecimal() or not int(text):
+    if not text.isascii() or not text.isdecimal() or len(text) > 9 or not int(text):
         raise BadRequest(f"{name} is no number of results.")
     return min(int(text), most)
 
 
-def to_cursor(values: list[Any]) -> str:
+def to_cursor(values: list[int | float]) -> str:
     """The place in a sorted list as one word."""
     return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
 
 
-def from_cursor(text: str, length: int) -> list[Any]:
-    """The place a cursor stands for; BadRequest when it is none of ours."""
+def from_cursor(text: str, length: int) -> list[int | float]:
+    """The numbers a cursor stands for; BadRequest when it is none of ours."""
     try:
         values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadRequest("The cursor is not one of this hub.") from error
-    if not isinstance(values, list) or len(values) != length:
+    if not isinstance(values, list) or [type(value) in (int, float) for value in values] != [True] * length:
         raise BadRequest("The cursor is not one of this hub.")
-    return values
+    return list(values)

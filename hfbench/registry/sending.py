@@ -13,7 +13,7 @@ from hfbench.registry.hub import Hub
 from hfbench.registry.storage.reading import Plan
 
 PATHSEND = "http.response.pathsend"
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
 class Content(Response):

@@ -14,6 +14,7 @@ from typing import IO
 from hfbench.errors import MissingError, UsageError
 from hfbench.registry.database.migrate import migrate
 from hfbench.registry.settings import Settings
+from hfbench.registry.storage.cache import Cache
 from hfbench.registry.storage.sweeping import make_folders, sweep
 
 TARGET = "hfbench.registry.app:make_worker"
@@ -102,6 +103,7 @@ def _lock(settings: Settings) -> IO[bytes]:
         return held
     make_folders(settings.layout)
     sweep(settings.layout)
+    Cache(settings.layout, settings.cache_bytes).distrust()
     migrate(settings.database_url)
     if settings.database:
         fcntl.flock(held, fcntl.LOCK_SH)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hfbench.registry.access.caller import Caller
 from hfbench.registry.database.repos import Repo
-from hfbench.registry.errors import BadRequest
+from hfbench.registry.errors import BadRequest, header_text
 from hfbench.registry.hub import Hub
 from hfbench.registry.problems import problems
 from hfbench.registry.revisions.commit import Draught
@@ -21,5 +21,4 @@ async def judge(hub: Hub, repo: Repo, draught: Draught, caller: Caller) -> str:
     more = [f"and {len(found) - NAMED} more"] if len(found) > NAMED else []
     if repo.strict:
         raise BadRequest(f"{repo.full_name} is strict and refuses this commit: {'; '.join([*found[:NAMED], *more])}.")
-    text = "; ".join([*found[:NAMED], *more])
-    return f"{TOPIC}; {' '.join(text.split())[:1500]}".encode("latin-1", "replace").decode("latin-1")
+    return header_text(f"{TOPIC}; {'; '.join([*found[:NAMED], *more])}")

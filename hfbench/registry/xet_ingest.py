@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from hfbench.registry.access.caller import Caller
 from hfbench.registry.database.content import (
     FILE,
@@ -28,11 +33,24 @@ from hfbench.registry.xet.shards import ShardFile, pack_terms
 from hfbench.registry.xet.xorbs import XorbError, XorbIndex
 
 
-async def take_file(hub: Hub, repo: Repo, caller: Caller, file: ShardFile) -> None:
-    """Let the repository hold a file of a shard; BadRequest unless content and hashes agree.
+async def take_files(hub: Hub, repo: Repo, caller: Caller, files: Sequence[ShardFile]) -> None:
+    """Let the repository hold the files of a shard, all or none; BadRequest unless contents and hashes agree.
 
     Every xorb must have been sent for this repository, or be one that the caller can read: a hash opens nothing.
     """
+
+    async def look(file: ShardFile) -> Indexes:
+        async with hub.verifying:
+            return await _look(hub, repo, caller, file)
+
+    found = await asyncio.gather(*map(look, files))
+    async with hub.database.writing() as connection:
+        for file, indexes in zip(files, found, strict=True):
+            await _note(hub, connection, repo, file, indexes)
+
+
+async def _look(hub: Hub, repo: Repo, caller: Caller, file: ShardFile) -> Indexes:
+    """The indexes of a file's xorbs, after its hashes were compared with its content, or with what is known of it."""
     if not SHA256.fullmatch(file.sha256):
         raise BadRequest("A file of the shard has no SHA-256.")
     indexes = await _indexes(hub, repo, caller, file)
@@ -49,7 +67,7 @@ async def take_file(hub: Hub, repo: Repo, caller: Caller, file: ShardFile) -> No
         await _compare(hub, file, indexes, blob)
     elif known.sha256 != file.sha256:
         raise BadRequest("A file of the shard does not have the SHA-256 it is said to have.")
-    await _note(hub, repo, file, indexes)
+    return indexes
 
 
 async def _indexes(hub: Hub, repo: Repo, caller: Caller, file: ShardFile) -> Indexes:
@@ -75,15 +93,14 @@ async def _compare(hub: Hub, file: ShardFile, indexes: Indexes, blob: Blob | Non
         raise BadRequest("A file of the shard does not have the SHA-256 it is said to have.") from error
 
 
-async def _note(hub: Hub, repo: Repo, file: ShardFile, indexes: Indexes) -> None:
-    async with hub.database.writing() as connection:
-        await add_blob(connection, Blob(file.sha256, file.size, XET if hub.keeps_xorbs else FILE))
-        await hold_blobs(connection, repo.id, [file.sha256])
-        await hold_xorbs(connection, repo.id, {spelled(term.xorb) for term in file.terms})
-        if hub.keeps_xorbs:
-            known = XetFile(spelled(file.hash), file.sha256, file.size, pack_terms(file.terms))
-            await add_xet_file(connection, known)
-            if file.terms:  # clients also ask for the chunk that begins a file
-                first = file.terms[0]
-                chunk = indexes[first.xorb].chunks[first.start].hash
-                await note_asked_for(connection, [(spelled(chunk), spelled(first.xorb))])
+async def _note(hub: Hub, connection: AsyncConnection, repo: Repo, file: ShardFile, indexes: Indexes) -> None:
+    await add_blob(connection, Blob(file.sha256, file.size, XET if hub.keeps_xorbs else FILE))
+    await hold_blobs(connection, repo.id, [file.sha256])
+    await hold_xorbs(connection, repo.id, {spelled(term.xorb) for term in file.terms})
+    if not hub.keeps_xorbs:
+        return
+    await add_xet_file(connection, XetFile(spelled(file.hash), file.sha256, file.size, pack_terms(file.terms)))
+    if file.terms:  # clients also ask for the chunk that begins a file
+        first = file.terms[0]
+        chunk = indexes[first.xorb].chunks[first.start].hash
+        await note_asked_for(connection, [(spelled(chunk), spelled(first.xorb))])

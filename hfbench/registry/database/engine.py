@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
 from sqlalchemy import Connection, event
@@ -22,8 +23,10 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self.engine = create_async_engine(url, pool_pre_ping=not url.startswith("sqlite"))
+        self._turn: AbstractAsyncContextManager[object] = nullcontext()
         if self.is_sqlite:
             _speak_sqlite(self.engine)
+            self._turn = asyncio.Lock()
 
     @property
     def is_sqlite(self) -> bool:
@@ -40,10 +43,10 @@ class Database:
     async def writing(self) -> AsyncIterator[AsyncConnection]:
         """A connection whose changes are committed at the end of the `with`, or undone by an exception.
 
-        SQLite takes its write lock at the beginning, so that what was read cannot change before the commit;
-        on PostgreSQL queries say which rows they lock.
+        SQLite takes its write lock at the beginning, so that what was read cannot change before the commit, and within
+        a process writers queue for it; on PostgreSQL queries say which rows they lock.
         """
-        async with self.engine.connect() as connection:
+        async with self._turn, self.engine.connect() as connection:
             await connection.execution_options(**{WRITES: True})
             async with connection.begin():
                 yield connection

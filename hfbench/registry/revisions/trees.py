@@ -36,7 +36,10 @@ class Trees:
 
     async def save(self, connection: AsyncConnection, made: Iterable[Tree]) -> None:
         """Keep trees that a commit made."""
-        rows = [{"id": tree.id, "git_id": tree.git_id, "entries": tree.packed()} for tree in made]
+        rows = [
+            {"id": tree.id, "git_id": tree.git_id, "entries": tree.packed()}
+            for tree in sorted(made, key=lambda tree: tree.id)
+        ]
         await add_missing(connection, trees, rows)
 
     async def find(self, connection: AsyncConnection, root: str, path: str) -> Entry | None:

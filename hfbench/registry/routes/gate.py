@@ -40,10 +40,10 @@ async def ask_access(call: Call) -> Response:
 @router.get(f"{REQUESTS}/{{state}}")
 async def requests(call: Call) -> Response:
     """Who asked, by what became of it."""
-    if call.params["state"] not in STATES:
-        raise BadRequest(f"The state is one of {', '.join(STATES)}.")
     async with call.hub.database.reading() as connection:
         repo = await call.writable_repo(connection)
+        if call.params["state"] not in STATES:
+            raise BadRequest(f"The state is one of {', '.join(STATES)}.")
         query = (
             select(accounts.c.id, accounts.c.name, accounts.c.fullname, gate_requests.c.state, gate_requests.c.at)
             .join(gate_requests, gate_requests.c.account_id == accounts.c.id)
@@ -75,12 +75,10 @@ async def grant(call: Call) -> Response:
 async def handle(call: Call) -> Response:
     """Accept or reject a request, or make it pending again."""
     given = await call.json()
-    if given.get("status") not in STATES:
-        raise BadRequest(f"The status is one of {', '.join(STATES)}.")
-    return await _settle(call, given.get("user"), given["status"])
+    return await _settle(call, given.get("user"), given.get("status"))
 
 
-async def _settle(call: Call, name: Any, state: str) -> Response:
+async def _settle(call: Call, name: Any, state: Any) -> Response:
     async with call.hub.database.writing() as connection:
         repo = await call.writable_repo(connection)
         account = await account_named(connection, name) if isinstance(name, str) else None
@@ -88,6 +86,8 @@ async def _settle(call: Call, name: Any, state: str) -> Response:
             raise Refusal(404, "There is no such user.")
         if not repo.gated:
             raise BadRequest(f"{repo.full_name} is not gated.")
+        if state not in STATES:
+            raise BadRequest(f"The status is one of {', '.join(STATES)}.")
         caller = await call.caller(connection)
         await set_gate_state(connection, repo.id, account["id"], state)
         await note(connection, caller.name, "gate", f"{repo.kind} {repo.full_name}", {"user": name, "state": state})

@@ -104,7 +104,7 @@ def _parameters(text: str) -> list[ColumnElement[bool]]:
     """`min:6B,max:128B`."""
     clauses = []
     for part in text.split(","):
-        match = re.fullmatch(r"(min|max):(\d+(?:\.\d+)?)([KMBT]?)", part.strip())
+        match = re.fullmatch(r"(min|max):(\d{1,6}(?:\.\d{1,6})?)([KMBT]?)", part.strip())
         if not match:
             raise BadRequest(f"num_parameters is of the form min:6B,max:{show_count(128e9)}.")
         number = int(float(match[2]) * BILLIONS[match[3]])

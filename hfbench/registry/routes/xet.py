@@ -24,7 +24,7 @@ from hfbench.registry.storage.xorbs import receive_xorb
 from hfbench.registry.xet.hashes import is_asked_for, spelled, unspelled
 from hfbench.registry.xet.shards import ShardError, known_chunks, read_shard
 from hfbench.registry.xet.xorbs import XorbError, XorbIndex
-from hfbench.registry.xet_ingest import take_file
+from hfbench.registry.xet_ingest import take_files
 from hfbench.units import MIB
 
 PURPOSE = "xet"
@@ -93,8 +93,7 @@ async def shard(call: Call) -> Response:
         files = read_shard(await call.body(LARGEST_SHARD))
     except ShardError as error:
         raise BadRequest(str(error)) from error
-    for file in files:
-        await take_file(call.hub, repo, caller, file)
+    await take_files(call.hub, repo, caller, files)
     return JSONResponse({"result": 1})
 
 

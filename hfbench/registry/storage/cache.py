@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hfbench.registry.storage.layout import FANS, Layout
 
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 IN_USE = 600.0
 """Seconds since its last use during which a file is not removed: a server may be about to open it."""
 NOTED_EVERY = 60.0
@@ -36,6 +37,19 @@ class Cache:
     def admits(self, size: int) -> bool:
         """Whether a file of this size is worth keeping: one alone must not turn out all others."""
         return size <= self.limit // 2
+
+    def distrust(self) -> bool:
+        """Empty the cache when the machine was restarted: its files are not synced, and a power cut may have cut them.
+
+        True when it was emptied. Only while no server runs on the folder.
+        """
+        note, boot = self.layout.root / "cache" / "boot-id", BOOT_ID.read_text()
+        if note.exists() and note.read_text() == boot:
+            return False
+        for _, _, path in self._files():
+            path.unlink()
+        note.write_text(boot)
+        return True
 
     def shrink(self) -> int:
         """Remove the longest unused files until the limit holds; the bytes that were freed."""

@@ -28,16 +28,21 @@ class Draft:
             view = view[done:]
         self.size += len(data)
 
-    def keep(self, path: Path) -> None:
-        """Make it durable under its final name; what is there already stays, because its name tells its content."""
+    def keep(self, path: Path, *, durable: bool = True) -> None:
+        """Give it its final name; what is there already stays, because its name tells its content.
+
+        Durable is to outlive a power cut; what can be made again need not.
+        """
         os.fchmod(self.file.fileno(), READ_ONLY)
-        os.fsync(self.file.fileno())
+        if durable:
+            os.fsync(self.file.fileno())
         self.file.close()
         if path.exists():
             self.path.unlink()
         else:
             os.rename(self.path, path)
-        sync_folder(path.parent)
+        if durable:
+            sync_folder(path.parent)
 
     def __enter__(self) -> Self:
         return self

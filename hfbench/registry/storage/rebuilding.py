@@ -40,15 +40,14 @@ class Recipe:
 class Rebuilding:
     """One file on its way into the cache."""
 
-    def __init__(self, draft: Draft) -> None:
-        self.draft = draft
+    def __init__(self, draft: Draft, keep_as: Path) -> None:
+        self.draft, self.keep_as = draft, keep_as
         self.task: asyncio.Task[None] | None = None
 
     async def follow(self) -> AsyncIterator[bytes]:
         """The bytes as they are written; the last of them only when the whole was found to be right."""
         assert self.task is not None
-        handle = os.open(self.draft.path, os.O_RDONLY)  # before anything awaits: the name goes when the draft is kept
-        at = 0
+        handle, at = await self._open(), 0
         try:
             while True:
                 over, ready = self.task.done(), self.draft.size
@@ -65,21 +64,30 @@ class Rebuilding:
         finally:
             os.close(handle)
 
+    async def _open(self) -> int:
+        """The file where it lies: it may be kept, or given up, at any moment."""
+        for path in (self.draft.path, self.keep_as):
+            with suppress(FileNotFoundError):
+                return os.open(path, os.O_RDONLY)
+        assert self.task is not None
+        await self.task
+        raise DamagedError(f"{self.keep_as.name} went while it was read")
+
 
 class Rebuilder:
     """Fills the cache; several requests for one file share the work."""
 
     def __init__(self, layout: Layout, cache: Cache) -> None:
         self._layout, self._cache = layout, cache
-        self._running: dict[str, Rebuilding] = {}
+        self._running: dict[tuple[str, tuple[Term, ...]], Rebuilding] = {}
 
     def start(self, recipe: Recipe, keep_as: Path) -> Rebuilding:
         """The rebuilding of a file, begun now unless it runs."""
-        if (running := self._running.get(recipe.sha256)) is not None:
+        if (running := self._running.get((recipe.sha256, recipe.terms))) is not None:
             return running
-        rebuilding = Rebuilding(Draft(self._layout.drafts))
+        rebuilding = Rebuilding(Draft(self._layout.drafts), keep_as)
         rebuilding.task = asyncio.create_task(self._run(recipe, rebuilding.draft, keep_as))
-        self._running[recipe.sha256] = rebuilding
+        self._running[recipe.sha256, recipe.terms] = rebuilding
         return rebuilding
 
     async def make(self, recipe: Recipe, keep_as: Path) -> None:
@@ -108,14 +116,14 @@ class Rebuilder:
             with draft:
                 for piece in verified(self.pieces(recipe), recipe.sha256):
                     draft.write(piece)
-                draft.keep(keep_as)
+                draft.keep(keep_as, durable=keep_as != self._layout.cached(recipe.sha256))
             self._cache.shrink()
 
         try:
             await asyncio.to_thread(run)
         finally:
             with suppress(KeyError):
-                del self._running[recipe.sha256]
+                del self._running[recipe.sha256, recipe.terms]
 
 
 def verified(pieces: Iterable[bytes], sha256: str) -> Iterator[bytes]:
