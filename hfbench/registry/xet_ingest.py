@@ -96,10 +96,12 @@ async def _compare(hub: Hub, file: ShardFile, indexes: Indexes, blob: Blob | Non
 async def _note(hub: Hub, connection: AsyncConnection, repo: Repo, file: ShardFile, indexes: Indexes) -> None:
     await add_blob(connection, Blob(file.sha256, file.size, XET if hub.keeps_xorbs else FILE))
     await hold_blobs(connection, repo.id, [file.sha256])
-    await hold_xorbs(connection, repo.id, {spelled(term.xorb) for term in file.terms})
+    names = {spelled(term.xorb) for term in file.terms}
+    await hold_xorbs(connection, repo.id, names)
     if not hub.keeps_xorbs:
         return
-    await add_xet_file(connection, XetFile(spelled(file.hash), file.sha256, file.size, pack_terms(file.terms)))
+    known = XetFile(spelled(file.hash), file.sha256, file.size, pack_terms(file.terms))
+    await add_xet_file(connection, known, names)
     if file.terms:  # clients also ask for the chunk that begins a file
         first = file.terms[0]
         chunk = indexes[first.xorb].chunks[first.start].hash

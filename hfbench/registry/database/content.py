@@ -23,6 +23,7 @@ from hfbench.registry.database.schema import (
     repo_blobs,
     repo_xorbs,
     repos,
+    xet_file_xorbs,
     xet_files,
     xorb_chunks,
     xorbs,
@@ -154,6 +155,21 @@ async def xorb_indexes(connection: AsyncConnection, names: Collection[str]) -> d
     return found
 
 
+async def xorbs_beside(
+    connection: AsyncConnection, repo: int, caller: Caller, xorb: str, most: int
+) -> dict[str, bytes]:
+    """Packed indexes of up to `most` further xorbs of the files that this one is in, as far as the caller may know."""
+    file = xet_file_xorbs.alias()
+    query = (
+        select(xet_file_xorbs.c.xorb)
+        .join(file, file.c.file == xet_file_xorbs.c.file)
+        .where(file.c.xorb == xorb, xet_file_xorbs.c.xorb != xorb)
+        .distinct()
+        .limit(most)
+    )
+    return await held_xorbs(connection, repo, caller, [name for (name,) in await connection.execute(query)])
+
+
 async def xorb_with_chunk(
     connection: AsyncConnection, repo: int, caller: Caller, chunk: str
 ) -> tuple[str, bytes] | None:
@@ -187,10 +203,11 @@ async def _xet_file(connection: AsyncConnection, clause: object) -> XetFile | No
     return XetFile(*row) if row else None
 
 
-async def add_xet_file(connection: AsyncConnection, file: XetFile) -> None:
-    """Note a file whose SHA-256 was compared with its content."""
+async def add_xet_file(connection: AsyncConnection, file: XetFile, names: Collection[str]) -> None:
+    """Note a file whose SHA-256 was compared with its content, and the xorbs it is made of."""
     row = {"id": file.id, "sha256": file.sha256, "size": file.size, "terms": file.terms, "created": time.time()}
     await add_missing(connection, xet_files, [row])
+    await add_missing(connection, xet_file_xorbs, [{"file": file.id, "xorb": name} for name in sorted(names)])
 
 
 async def forget_xorbs(connection: AsyncConnection, before: float) -> list[str]:

@@ -192,6 +192,12 @@ xet_files = Table(
     Column("terms", LargeBinary, nullable=False),
     Column("created", Double, nullable=False),
 )
+xet_file_xorbs = Table(
+    "xet_file_xorb",
+    metadata,
+    Column("file", SHA256, primary_key=True),
+    Column("xorb", SHA256, primary_key=True, index=True),
+)
 audit = Table(
     "audit",
     metadata,

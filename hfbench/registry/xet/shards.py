@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -100,24 +100,33 @@ def _entry(body: bytes, at: int) -> bytes:
     return body[at : at + ENTRY]
 
 
-def known_chunks(xorb: bytes, index: XorbIndex) -> bytes:
-    """The answer to a question for one chunk: a shard of the xorb that holds it, with all of its chunks."""
+def known_chunks(xorbs: Mapping[bytes, XorbIndex]) -> bytes:
+    """The answer to a question for one chunk: a shard of xorbs with all of their chunks, and of no file.
+
+    Clients ask for one chunk in a thousand: the answer tells of all xorbs they are likely to meet next.
+    """
+    header = TAG + struct.pack("<QQ", LAST_VERSION, FOOTER_BYTES)
+    files = BOOKEND + bytes(ENTRY - HASH_BYTES)
+    blocks = b"".join(_block(name, index) for name, index in xorbs.items())
+    body = header + files + blocks + BOOKEND + bytes(ENTRY - HASH_BYTES)
+    return body + _footer(len(header), len(header) + len(files), len(body), xorbs.values())
+
+
+def _block(name: bytes, index: XorbIndex) -> bytes:
     rows, begin = [], 0
     for chunk in index.chunks:
         rows.append(_CHUNK.pack(chunk.hash, begin, chunk.length, 0, 0))
         begin += chunk.length
-    header = TAG + struct.pack("<QQ", LAST_VERSION, FOOTER_BYTES)
-    files = BOOKEND + bytes(ENTRY - HASH_BYTES)
-    block = _XORB.pack(xorb, 0, len(rows), index.unpacked_bytes, index.packed_bytes) + b"".join(rows)
-    body = header + files + block + BOOKEND + bytes(ENTRY - HASH_BYTES)
-    return body + _footer(len(header), len(header) + len(files), len(body), index)
+    return _XORB.pack(name, 0, len(rows), begin, index.packed_bytes) + b"".join(rows)
 
 
-def _footer(files_at: int, xorbs_at: int, end: int, index: XorbIndex) -> bytes:
-    """No lookup tables, no key, no expiry; the totals of the one xorb."""
+def _footer(files_at: int, xorbs_at: int, end: int, indexes: Collection[XorbIndex]) -> bytes:
+    """No lookup tables, no key, no expiry; the totals of the xorbs."""
     lookups = (end, 0) * 3
     numbers = (FOOTER_VERSION, files_at, xorbs_at, *lookups)
-    tail = (0, 0, *([0] * 6), index.packed_bytes, index.unpacked_bytes, index.unpacked_bytes, end)
+    packed = sum(index.packed_bytes for index in indexes)
+    unpacked = sum(index.unpacked_bytes for index in indexes)
+    tail = (0, 0, *([0] * 6), packed, unpacked, unpacked, end)
     return struct.pack("<9Q", *numbers) + ZERO + struct.pack("<12Q", *tail)
 
 

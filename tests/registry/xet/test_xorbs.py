@@ -99,7 +99,7 @@ def test_a_stretch_that_claims_other_bytes_is_refused() -> None:
 
 def test_the_answer_about_known_chunks_is_a_shard_without_files() -> None:
     body, name = pack_xorb([b"one", b"three"])
-    answer = known_chunks(name, verify_xorb(BytesIO(body), len(body), name))
+    answer = known_chunks({name: verify_xorb(BytesIO(body), len(body), name)})
     assert read_shard(answer) == ()
     assert int.from_bytes(answer[-8:], "little") == len(answer) - 200, "the footer says where it begins"
 
@@ -113,7 +113,7 @@ def test_bytes_that_are_no_shard_are_refused(body: bytes) -> None:
 @given(st.integers(0, 191), st.integers(1, 255))
 def test_a_damaged_shard_is_read_or_refused_and_never_fails(place: int, flip: int) -> None:
     body, name = pack_xorb([b"one", b"three"])
-    answer = bytearray(known_chunks(name, verify_xorb(BytesIO(body), len(body), name)))
+    answer = bytearray(known_chunks({name: verify_xorb(BytesIO(body), len(body), name)}))
     answer[place] ^= flip
     with suppress(ShardError):
         read_shard(bytes(answer))

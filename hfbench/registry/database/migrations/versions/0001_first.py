@@ -20,6 +20,7 @@ TABLES = (
     "account",
     "xorb_chunk",
     "xorb",
+    "xet_file_xorb",
     "xet_file",
     "tree_facts",
     "tree",
@@ -91,6 +92,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_xet_file")),
     )
     op.create_index(op.f("ix_xet_file_sha256"), "xet_file", ["sha256"], unique=False)
+    op.create_table(
+        "xet_file_xorb",
+        sa.Column("file", sa.String(length=64), nullable=False),
+        sa.Column("xorb", sa.String(length=64), nullable=False),
+        sa.PrimaryKeyConstraint("file", "xorb", name=op.f("pk_xet_file_xorb")),
+    )
+    op.create_index(op.f("ix_xet_file_xorb_xorb"), "xet_file_xorb", ["xorb"], unique=False)
     op.create_table(
         "xorb",
         sa.Column("id", sa.String(length=64), nullable=False),
