@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -36,7 +37,7 @@ class HubProcess:
     def url(self) -> str:
         return self.settings.base_url
 
-    def start(self) -> None:
+    def start(self, address: str = "", verify: ssl.SSLContext | bool = True) -> None:
         words = ["--folder", self.settings.folder, "--port", str(self.settings.port)]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -49,7 +50,7 @@ class HubProcess:
         while time.monotonic() < deadline:
             assert self.process.poll() is None, self.log.read_text()
             try:
-                if httpx2.get(f"{self.url}/health").status_code == 200:
+                if httpx2.get(f"{address or self.url}/health", verify=verify).status_code == 200:
                     return
             except httpx2.TransportError:
                 time.sleep(0.05)
