@@ -101,6 +101,18 @@ def repo(found: Repo, head: str, tags: Iterable[str]) -> Json:
     return told
 
 
+def storage(found: Repo, size: int, total: int) -> Json:
+    """What a repository takes up; content it shares with others counts in each."""
+    return {
+        "id": found.full_name,
+        "type": found.kind,
+        "updatedAt": moment(found.modified),
+        "visibility": "private" if found.private else "public",
+        "storage": size,
+        "storagePercent": size / total if total else 0.0,
+    }
+
+
 def sibling(path: str, found: Entry, *, with_blob: bool) -> Json:
     """A file in the page of a repository."""
     if not with_blob:

@@ -21,7 +21,8 @@ SECRET = os.urandom(200_000)
 SHA = hashlib.sha256(SECRET).hexdigest()
 UNBOUND = {
     "/health", "/metrics", "/api/whoami-v2", "/api/repos/create", "/api/repos/delete", "/api/repos/move",
-    "/api/models", "/api/datasets", "/api/validate-yaml", "/api/{kind}/{name}",
+    "/api/models", "/api/datasets", "/api/validate-yaml", "/api/{kind}/{name}", "/api/settings/repositories",
+    "/api/organizations/{organization}/settings/repositories",
 }  # fmt: skip
 """Routes that name no repository in their path, tested on their own or harmless."""
 BODIES = {
@@ -177,6 +178,16 @@ def test_a_token_for_one_namespace_sees_nothing_private_elsewhere(sqlite_hub: Hu
         assert private not in [each["id"] for each in client.get("/api/models").json()]
         assert client.post("/api/repos/create", json={"name": "x", "organization": "team"}).status_code == 403
         assert client.post("/api/repos/create", json={"name": "mine"}).status_code == 200
+
+
+def test_the_storage_of_a_namespace_is_for_its_members(sqlite_hub: HubProcess, private: str) -> None:
+    address = "/api/organizations/team/settings/repositories"
+    with sqlite_hub.client(sqlite_hub.reader) as client:
+        sizes = {each["id"]: each["storage"] for each in client.get(address).json()}
+    assert sizes[private] >= len(SECRET)
+    with sqlite_hub.client(sqlite_hub.stranger) as client:
+        assert client.get(address).status_code == 404
+        assert client.get("/api/settings/repositories").status_code == 200
 
 
 def test_what_is_out_of_scope_says_so(sqlite_hub: HubProcess) -> None:
