@@ -107,7 +107,7 @@ def _settings_of(given: argparse.Namespace) -> Settings:
 
 
 def _init(given: argparse.Namespace) -> int:
-    settings, secret = _made(given)
+    settings, secret = _made(given, _given_settings(given))
     if given.json:
         print(json.dumps({"folder": settings.folder, "token": secret}))
     else:
@@ -116,12 +116,13 @@ def _init(given: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def _made(given: argparse.Namespace) -> tuple[Settings, str]:
+def _made(given: argparse.Namespace, lasting: dict[str, object]) -> tuple[Settings, str]:
+    """A new hub with the settings that are to be written down, and its first token."""
     from hfbench.registry.founding import found
     from hfbench.registry.settings import Settings
 
     folder = str(Path(given.folder).absolute())
-    settings = Settings(folder=folder).changed(**_given_settings(given))
+    settings = Settings(folder=folder).changed(**lasting)
     return settings, found(settings, getattr(given, "admin", "") or _login_name())
 
 
@@ -147,7 +148,7 @@ def _serve(given: argparse.Namespace) -> int:
 
     secret = ""
     if not Layout(given.folder).settings.exists():
-        _, secret = _made(given)
+        _, secret = _made(given, {})
     settings = _settings_of(given).changed(**_given_settings(given))
 
     def announce() -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
+import fcntl
 import hashlib
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from hfbench.registry.errors import BadRequest
+from hfbench.registry.errors import BadRequest, Conflict
 from hfbench.registry.storage.drafts import READ_ONLY, Draft, sync_folder
 from hfbench.registry.storage.layout import Layout
+from hfbench.registry.storage.threads import in_a_thread
 from hfbench.units import MIB
 
 GATHERED = 4 * MIB
@@ -38,48 +39,64 @@ async def receive_blob(layout: Layout, body: AsyncIterator[bytes], sha256: str, 
     """Take a body that must have this hash and size, and keep it unless it is known; BadRequest, and nothing kept,
     when it is another."""
     digest = hashlib.sha256()
-    with await asyncio.to_thread(Draft, layout.drafts) as draft:
+    with await in_a_thread(Draft, layout.drafts) as draft:
 
         def take(piece: bytearray) -> None:
             digest.update(piece)
             draft.write(piece)
 
         async for piece in gathered(body, size):
-            await asyncio.to_thread(take, piece)
+            await in_a_thread(take, piece)
         if digest.hexdigest() != sha256:
             raise BadRequest("The content does not have the SHA-256 that was announced.")
         if keep:
-            await asyncio.to_thread(draft.keep, layout.blob(sha256))
+            await in_a_thread(draft.keep, layout.blob(sha256))
 
 
 async def receive_part(path: Path, body: AsyncIterator[bytes], start: int, size: int) -> None:
     """Write one part into its place of a file that arrives in parts."""
-    handle = await asyncio.to_thread(os.open, path, os.O_WRONLY | os.O_CREAT, 0o600)
+    handle = await in_a_thread(os.open, path, os.O_WRONLY | os.O_CREAT, 0o600)
     at = start
     try:
+        _hold(handle, path, fcntl.LOCK_SH)
         async for piece in gathered(body, size):
-            await asyncio.to_thread(_write_at, handle, piece, at)
+            await in_a_thread(_write_at, handle, piece, at)
             at += len(piece)
     finally:
         os.close(handle)
+
+
+def _hold(handle: int, path: Path, how: int) -> None:
+    """Lock an upload: parts are written by several at a time, and nobody writes once its hash is being taken.
+
+    Whoever opened it before it was kept holds a blob, and is refused too.
+    """
+    try:
+        fcntl.flock(handle, how | fcntl.LOCK_NB)
+        same = path.stat().st_ino == os.fstat(handle).st_ino
+    except (BlockingIOError, FileNotFoundError):
+        same = False
+    if not same:
+        raise Conflict("Parts of this upload are still arriving, or it is complete.")
 
 
 def complete_parts(layout: Layout, path: Path, sha256: str, size: int) -> None:
     """Keep a file that arrived in parts; BadRequest, and nothing kept, when a part is missing or it is another file."""
     try:
         with path.open("rb") as file:
+            _hold(file.fileno(), path, fcntl.LOCK_EX)
             digest = hashlib.file_digest(file, "sha256")
             found = os.fstat(file.fileno()).st_size
             os.fchmod(file.fileno(), READ_ONLY)
             os.fsync(file.fileno())
+            if found != size or digest.hexdigest() != sha256:
+                path.unlink()
+                raise BadRequest("The parts do not make the file that was announced: upload it again.")
+            os.rename(path, layout.blob(sha256))
     except FileNotFoundError as error:
         if layout.blob(sha256).exists():  # the client asks again, because the reply was lost
             return
         raise BadRequest("No part of this upload has arrived.") from error
-    if found != size or digest.hexdigest() != sha256:
-        path.unlink()
-        raise BadRequest("The parts do not make the file that was announced: upload it again.")
-    os.rename(path, layout.blob(sha256))
     sync_folder(layout.blob(sha256).parent)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from hfbench.registry.storage.cache import Cache
 from hfbench.registry.storage.drafts import Draft
 from hfbench.registry.storage.layout import Layout
+from hfbench.registry.storage.threads import in_a_thread
 from hfbench.registry.xet.hashes import spelled
 from hfbench.registry.xet.rebuild import Indexes, rebuilt
 from hfbench.registry.xet.shards import Term
@@ -54,7 +55,7 @@ class Rebuilding:
                 if over:
                     await self.task
                 if ready - at > (0 if over else PIECE):
-                    data = await asyncio.to_thread(os.pread, handle, min(PIECE, ready - at), at)
+                    data = await in_a_thread(os.pread, handle, min(PIECE, ready - at), at)
                     at += len(data)
                     yield data
                 elif over:
@@ -120,7 +121,7 @@ class Rebuilder:
             self._cache.shrink()
 
         try:
-            await asyncio.to_thread(run)
+            await in_a_thread(run)
         finally:
             with suppress(KeyError):
                 del self._running[recipe.sha256, recipe.terms]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from hfbench.registry.errors import TooLarge
 from hfbench.registry.storage.drafts import Draft
+from hfbench.registry.storage.threads import in_a_thread
 from hfbench.registry.xet.hashes import spelled
 from hfbench.registry.xet.xorbs import XorbIndex, verify_xorb
 from hfbench.units import MIB
@@ -22,14 +22,14 @@ GATHERED = 4 * MIB
 
 async def receive_xorb(hub: Hub, body: AsyncIterator[bytes], name: bytes, *, keep: bool) -> tuple[XorbIndex, int]:
     """The index and the bytes on disk of a body that is this xorb; XorbError, and nothing kept, when it is not."""
-    with await asyncio.to_thread(Draft, hub.layout.drafts) as draft:
+    with await in_a_thread(Draft, hub.layout.drafts) as draft:
         waiting = bytearray()
         async for piece in body:
             waiting += piece
             if draft.size + len(waiting) > LARGEST:
                 raise TooLarge(f"A xorb has at most {LARGEST // MIB} MiB.")
             if len(waiting) >= GATHERED:
-                await asyncio.to_thread(draft.write, waiting)
+                await in_a_thread(draft.write, waiting)
                 waiting = bytearray()
 
         def finish() -> XorbIndex:
@@ -40,5 +40,5 @@ async def receive_xorb(hub: Hub, body: AsyncIterator[bytes], name: bytes, *, kee
             return index
 
         async with hub.verifying:
-            index = await asyncio.to_thread(finish)
+            index = await in_a_thread(finish)
         return index, draft.size
