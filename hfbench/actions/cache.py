@@ -33,9 +33,14 @@ class CacheResult(CacheReport):
         return bool(self.damaged)
 
     @property
+    def orphan_bytes(self) -> int:
+        """Bytes of all repositories and of the store that nobody uses."""
+        return sum(each.orphan_bytes for each in self.repos) + (self.store.unused_bytes if self.store else 0)
+
+    @property
     def headline(self) -> str:
         """`12 repositories, 214 GiB; 3.1 GiB of orphans`."""
-        orphans = sum(each.orphan_bytes for each in self.repos)
+        orphans = self.orphan_bytes
         told = f"{len(self.repos)} {'repository' if len(self.repos) == 1 else 'repositories'}, {show_bytes(self.bytes)}"
         told += f"; {show_bytes(orphans)} of orphans" if orphans else ""
         if self.verified is None:
@@ -66,7 +71,11 @@ class CacheResult(CacheReport):
         broken = [(repo.repo, name) for repo in self.repos for each in repo.revisions for name in each.broken]
         for repo_name, name in broken[:SHOWN_REVISIONS]:
             yield f"! {repo_name}: {name} is a link that leads nowhere. hfbench pull {repo_name} brings the file back"
-        if any(each.orphan_bytes for each in self.repos):
+        if self.store:
+            size = f"{counted(self.store.contents, 'content')}, {show_bytes(self.store.bytes)}"
+            unused = f"{show_bytes(self.store.unused_bytes)} of it unused"
+            yield f"~ the store that repositories share holds {size}; {unused}"
+        if self.orphan_bytes:
             yield "~ orphans are used by no revision, and nothing goes on with them: hfbench cache free --orphans"
         if any(lock.state == "stale" for lock in self.locks):
             yield "~ a stale lock keeps others waiting for ever: hfbench cache free --orphans removes it"

@@ -88,7 +88,7 @@ class HubOpen:
     only what changed is fetched.
     """
 
-    model: str = param("ENDPOINT:org/name[@revision], or org/name with --endpoint", kind="model", positional=True)
+    model: str = param("ENDPOINT:org/name[@revision], or org/name with --endpoint", positional=True)
     endpoint: str = param("Hub: a name of [endpoints] or an address; default HF_ENDPOINT, else the Hub", default="")
 
     def perform(self, run: Run) -> HubOpenResult:

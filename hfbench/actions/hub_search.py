@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hfbench.actions.base import action
 from hfbench.actions.params import param
-from hfbench.hub.search import FoundModel
+from hfbench.hub.found import FoundModel
 from hfbench.line_width import cut, room
 from hfbench.models.problem import counted
 from hfbench.text import cells, clip_middle, printable

@@ -34,10 +34,11 @@ class PullResult(Pulled):
         """`14.2 GiB fetched in 3 m 10 s, 76 MiB/s`, or what a dry run would fetch."""
         if self.dry_run:
             return f"{show_bytes(self.wanted_bytes)} to fetch, {show_bytes(self.bytes)} in all; nothing was fetched"
-        if not self.fetched_bytes:
+        if not self.fetched_bytes and not self.copied_bytes:
             return f"{show_bytes(self.bytes)}, all of it was here"
         rate = f", {show_bytes(self.fetched_bytes / self.seconds)}/s" if self.seconds > 0 else ""
         kept = f"; {show_bytes(self.resumed_bytes)} were there from an earlier run" if self.resumed_bytes else ""
+        kept += f"; {show_bytes(self.copied_bytes)} were copied from another model" if self.copied_bytes else ""
         return f"{show_bytes(self.fetched_bytes)} fetched in {show_seconds(self.seconds)}{rate}{kept}"
 
     def lines(self) -> list[str]:
@@ -89,7 +90,7 @@ class Pull:
     def perform(self, run: Run) -> PullResult:
         """Choose, size, fetch, verify; huggingface_hub enters here."""
         from hfbench.hub.pull import pull
-        from hfbench.hub.pulling.crew import Wish
+        from hfbench.hub.pulling.content import Wish
 
         wish = Wish(
             runtime=self.runtime,

@@ -101,7 +101,7 @@ class Push:
 
     def perform(self, run: Run) -> PushResult:
         """Check, compare, send, commit; huggingface_hub enters here."""
-        from hfbench.hub.push import Parcels, push
+        from hfbench.hub.push import PushWish, push
 
         if not self.model and not self.artifact:
             raise UsageError("says what to push and not where to", remedy="hfbench push FOLDER org/name")
@@ -114,7 +114,7 @@ class Push:
             message=self.message,
             private=self.private,
             create=self.create,
-            what=Parcels(
+            what=PushWish(
                 include=self.include,
                 exclude=self.exclude,
                 artifacts=self.artifact,

@@ -13,12 +13,12 @@ from hfbench.commands.parser import Parser
 from hfbench.errors import MissingError
 from hfbench.exits import Exit
 from hfbench.paths import expand, registry_root
+from hfbench.registry.needs import NEEDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hfbench.registry.settings import Settings
 
-NEEDS = ("starlette", "granian", "sqlalchemy", "aiosqlite", "alembic", "blake3", "lz4")
 Verb = Callable[[argparse.Namespace], int]
 
 
@@ -37,17 +37,22 @@ def main(words: Sequence[str]) -> int:
     return verb(given)
 
 
-def _action(words: Sequence[str]) -> int | None:
-    """Run `registry.NAME` where an action of that name is declared."""
+def _actions() -> dict[str, str]:
+    """The summaries of the commands that are actions, `registry.NAME` by their NAME."""
     from hfbench.commands.known import summaries
 
-    name = f"registry.{words[0]}"
-    if name not in summaries():
+    prefix = "registry."
+    return {name.removeprefix(prefix): told for name, told in summaries().items() if name.startswith(prefix)}
+
+
+def _action(words: Sequence[str]) -> int | None:
+    """Run `registry.NAME` where an action of that name is declared."""
+    if words[0] not in _actions():
         return None
     from hfbench.actions.registry import find
     from hfbench.commands import perform
 
-    return perform.main(find(name), words[1:])
+    return perform.main(find(f"registry.{words[0]}"), words[1:])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -61,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     from hfbench.commands.registry_people import add_people
 
     add_people(verbs, _add)
+    for name, summary in _actions().items():  # listed here, and run as actions before words come to this parser
+        verbs.add_parser(name, help=summary)
     return parser
 
 

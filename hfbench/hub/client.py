@@ -20,8 +20,19 @@ from hfbench.errors import HfbenchError
 from hfbench.hub.endpoints import Endpoint, endpoint, offline_reason, origin_of
 from hfbench.hub.facts import BadAnswer, HubFile, Refs, RepoInfo, read_file, read_info, read_refs
 from hfbench.hub.files import FileStream, asked_range
-from hfbench.hub.refusals import Asked, Busy, HubError, Unreachable, not_a_hub, offline, refused, translated
+from hfbench.hub.refusals import (
+    Asked,
+    Busy,
+    HubError,
+    NoSuchRevision,
+    Unreachable,
+    not_a_hub,
+    offline,
+    refused,
+    translated,
+)
 from hfbench.hub.session import session, timeouts, trust, within
+from hfbench.text import did_you_mean
 
 MIB = 1 << 20
 LARGEST_ANSWER = 64 * MIB
@@ -72,9 +83,22 @@ class HubClient:
     def info(self, repo: str, revision: str = "main") -> RepoInfo:
         """A model at a branch, tag or commit, with the commit it means."""
         asked = self.asked(repo, revision)
-        data = self.get(f"/api/models/{quote(repo)}/revision/{quote(revision, safe='')}", asked).data
+        try:
+            data = self.get(f"/api/models/{quote(repo)}/revision/{quote(revision, safe='')}", asked).data
+        except NoSuchRevision as error:
+            raise self._named_revisions(error, repo, revision) from None
         with _checked(asked):
             return read_info(data)
+
+    def _named_revisions(self, error: NoSuchRevision, repo: str, revision: str) -> NoSuchRevision:
+        """The error with the revisions there are, where the hub tells them."""
+        try:
+            refs = self.refs(repo)
+        except HubError:
+            return error
+        names = [*refs.branches, *refs.tags]
+        remedy = did_you_mean(revision, names) or f"there are {', '.join(names[:8]) or 'none'}"
+        return NoSuchRevision(error.found, where=error.where, remedy=remedy)
 
     def refs(self, repo: str) -> Refs:
         """Branches and tags."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +13,8 @@ from hfbench.hub.client import HubClient
 from hfbench.hub.endpoints import endpoint as endpoint_of
 from hfbench.hub.facts import HubFile
 from hfbench.hub.plan import Plan, plan
-from hfbench.hub.pulling.crew import Crew, Tally, Wish, WrongBytes
+from hfbench.hub.pulling.content import Tally, Wish, WrongBytes
+from hfbench.hub.pulling.crew import Crew
 from hfbench.hub.pulling.facts import Pulled, PulledFile, Skipped, State
 from hfbench.hub.pulling.fetch import Source
 from hfbench.hub.pulling.gauge import Gauge
@@ -67,26 +69,26 @@ def pull(
     client = HubClient(endpoint_of(at), warn=say)
     commit = client.info(named.repo, revision).commit
     files = client.files(named.repo, commit)
-    _require_hashes(files, named.repo)
+    _require_sane(files, named.repo)
     chosen = plan(files, runtime=wish.runtime, include=wish.include, exclude=wish.exclude, quant=wish.quant)
+    cache = cache or cache_folder()
     place: Place = (
-        FolderPlace(Path(os.path.abspath(to)), commit, replace=replace)
+        FolderPlace(Path(os.path.abspath(to)), cache, commit, replace=replace, look_only=dry_run)
         if to is not None
-        else CachePlace(cache or cache_folder(), named.repo, commit)
+        else CachePlace(cache, named.repo, commit)
     )
     absent = [each for each in chosen.files if not place.has(each)]
     wanted = list({each.etag: each for each in absent if not place.holds(each)}.values())
-    total = sum(each.size for each in wanted)
-    tally, fetched = Tally(), 0
+    gauge = Gauge(run, sum(each.size for each in wanted))
+    tally = Tally()
     if not dry_run:
-        _announce(chosen, len(wanted), total, run)
+        _announce(chosen, len(wanted), gauge.total, run)
         if isinstance(place, CachePlace):
             forget_changed(place, files, say)
             explain_orphans(place, say)
-        _require_room(place, wanted, total)
-        gauge = Gauge(run, total)
+        _require_room(place, wanted)
         crew = Crew(place, Source(client, named.repo, commit), gauge, wish, say)
-        tally, fetched = _brought(crew, absent, place, gauge, say), gauge.fetched
+        tally = _brought(crew, absent, place, gauge, say)
         if isinstance(place, CachePlace):
             place.finish(revision)
     return Pulled(
@@ -99,12 +101,13 @@ def pull(
         folder=str(place.snapshot),
         runtime=chosen.runtime,
         quant=chosen.quant,
-        files=tuple(_told(chosen.files, absent, dry_run=dry_run)),
+        files=_told(chosen.files, absent, dry_run=dry_run),
         skipped=tuple(Skipped(why=each.why, files=each.files, bytes=each.bytes) for each in chosen.left_out),
         bytes=chosen.bytes,
-        wanted_bytes=total,
-        fetched_bytes=fetched,
+        wanted_bytes=gauge.total,
+        fetched_bytes=gauge.fetched,
         resumed_bytes=tally.resumed_bytes,
+        copied_bytes=tally.copied_bytes,
         restarted=tuple(tally.restarted),
         seconds=time.monotonic() - began,
         dry_run=dry_run,
@@ -125,22 +128,28 @@ def _brought(
         raise
 
 
-def _require_hashes(files: Sequence[HubFile], repo: str) -> None:
-    """HfbenchError for a listing that does not tell what its files must be."""
-    if nameless := [each.path for each in files if not each.etag]:
-        found = f"the hub does not tell the hash of {nameless[0]!r}"
-        raise HfbenchError(found, where=repo, remedy="nothing was fetched: what cannot be verified is not taken")
+def _require_sane(files: Sequence[HubFile], repo: str) -> None:
+    """HfbenchError for a listing that does not tell what its files must be, or that names files of git: a program
+    named in `.git/config` would be run by the next git command in the folder."""
+    for each in files:
+        if not each.etag:
+            found = f"the hub does not tell the hash of {each.path!r}"
+            raise HfbenchError(found, where=repo, remedy="nothing was fetched: what cannot be verified is not taken")
+        if any(part.lower() == ".git" for part in each.path.split("/")):
+            raise HfbenchError(f"the listing names {each.path!r}, which belongs to git", where=repo, remedy=_HOSTILE)
 
 
-def _require_room(place: Place, wanted: Sequence[HubFile], total: int) -> None:
+_HOSTILE = "nothing was fetched: ask whoever runs this hub"
+
+
+def _require_room(place: Place, wanted: Sequence[HubFile]) -> None:
     """HfbenchError when the disk cannot hold what is missing."""
-    there = 0
+    total = there = 0
     for each in wanted:
+        total += each.size
         part, _ = place.part(each)
-        try:
+        with contextlib.suppress(OSError):
             there += min(os.stat(part).st_blocks * 512, each.size)
-        except OSError:
-            continue
     free, needed = free_bytes(place.top), total - there
     if needed > free:
         raise HfbenchError(
@@ -158,10 +167,10 @@ def _announce(chosen: Plan, contents: int, total: int, run: Run) -> None:
     )
 
 
-def _told(files: Sequence[HubFile], absent: Sequence[HubFile], *, dry_run: bool) -> list[PulledFile]:
+def _told(files: Sequence[HubFile], absent: Sequence[HubFile], *, dry_run: bool) -> tuple[PulledFile, ...]:
     missing = {each.path for each in absent}
     after: State = "wanted" if dry_run else "fetched"
-    return [
+    return tuple(
         PulledFile(path=each.path, bytes=each.size, etag=each.etag, state=after if each.path in missing else "here")
         for each in files
-    ]
+    )

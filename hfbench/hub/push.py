@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from hfbench.hub.pushing.artifacts import LABEL, Parcel, parcel
 from hfbench.hub.pushing.changes import Change, compared, files_to_push
 from hfbench.hub.pushing.facts import Concern, Pushed, PushedFile
 from hfbench.hub.pushing.precheck import concerns_about, secrets_in
-from hfbench.hub.refusals import HubError, NotVisible
+from hfbench.hub.refusals import HubError, NoSuchRevision, NotVisible
 from hfbench.jobs.run import Run
 from hfbench.models.problem import counted
 from hfbench.units import show_bytes
@@ -26,11 +25,12 @@ from hfbench.units import show_bytes
 BATCH = 256 << 20
 """Bytes of files that are sent side by side, after which progress is told."""
 STALE = 412
+MAIN = "main"
 SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parcels:
+class PushWish:
     """What is to be sent and how strictly it is looked at."""
 
     include: tuple[str, ...] = ()
@@ -58,6 +58,7 @@ class _Target:
     commit: str = ""
     files: dict[str, HubFile] = field(default_factory=dict)
     absent: bool = False
+    new_branch: bool = False
 
 
 def push(
@@ -70,14 +71,14 @@ def push(
     message: str = "",
     private: bool = False,
     create: bool = False,
-    what: Parcels | None = None,
+    what: PushWish | None = None,
     dry_run: bool = False,
 ) -> Pushed:
     """Push a folder, artifacts beside the model, or both, and say what was done.
 
     Refused when something speaks against it, HubError and its kinds when the hub refuses.
     """
-    what, began = what or Parcels(), time.monotonic()
+    what, began = what or PushWish(), time.monotonic()
     named, at, revision = asked_for(model, endpoint, revision)
     if folder is None and not what.artifacts:
         raise UsageError("nothing to push", remedy="give a folder, or --artifact KIND:PATH")
@@ -96,8 +97,7 @@ def push(
     sent = [each for each in changes if each.state != "unchanged"]
     commit, url = target.commit, ""
     if not dry_run:
-        if target.absent:
-            _create(target, private=private)
+        _create(target, private=private)
         if sent:
             told = message or _message(folder, parcels)
             commit, url = _sent(target, sent, _labels(parcels, sent), told, run)
@@ -113,7 +113,7 @@ def push(
         only_there=len(target.files.keys() - {each.path for each in changes}) if folder else 0,
         concerns=tuple(concerns),
         artifacts=tuple(each.below.rstrip("/") for each in parcels),
-        created=target.absent and not dry_run,
+        created=(target.absent or target.new_branch) and not dry_run,
         commit=commit,
         commit_url=url,
         seconds=time.monotonic() - began,
@@ -123,17 +123,24 @@ def push(
 
 def _looked_at(client: HubClient, repo: str, revision: str, *, create: bool) -> _Target:
     """The repository as it is; NotVisible where it is not there and is not to be made."""
+    new_branch = False
     try:
-        info = client.info(repo, revision)
+        commit = client.info(repo, revision).commit
     except NotVisible as error:
         if create:
-            return _Target(client, repo, revision, absent=True)
+            return _Target(client, repo, revision, absent=True, new_branch=revision != MAIN)
         raise NotVisible(error.found, where=error.where, remedy=f"{error.remedy}; --create makes it") from error
-    files = client.files(repo, info.commit)
-    return _Target(client, repo, revision, info.commit, {each.path: each for each in files})
+    except NoSuchRevision as error:
+        if not create:
+            raise NoSuchRevision(
+                error.found, where=error.where, remedy="--create makes the branch from main"
+            ) from error
+        commit, new_branch = client.info(repo, MAIN).commit, True
+    files = {each.path: each for each in client.files(repo, commit)}
+    return _Target(client, repo, revision, commit, files, new_branch=new_branch)
 
 
-def _refuse(concerns: Sequence[Concern], what: Parcels) -> None:
+def _refuse(concerns: Sequence[Concern], what: PushWish) -> None:
     """Refused for secrets, for errors unless forced, for warnings if strict."""
     secrets = [each for each in concerns if each.severity == "secret"]
     against = [each for each in concerns if each.severity == "error" or (what.strict and each.severity == "warning")]
@@ -151,20 +158,24 @@ def _refuse(concerns: Sequence[Concern], what: Parcels) -> None:
 
 
 def _create(target: _Target, *, private: bool) -> None:
+    """Make what is missing: the repository, the branch."""
+    api = target.client.api()
     with target.client.errors_of(target.repo):
-        target.client.api().create_repo(target.repo, private=private, exist_ok=True)
-    target.commit = target.client.info(target.repo, "main").commit
-    if target.revision != "main":
-        with target.client.errors_of(target.repo, target.revision):
-            target.client.api().create_branch(target.repo, branch=target.revision, exist_ok=True)
+        if target.absent:
+            api.create_repo(target.repo, private=private, exist_ok=True)
+        if target.new_branch:
+            api.create_branch(target.repo, branch=target.revision, exist_ok=True)
+    if target.absent:
+        target.commit = target.client.info(target.repo, target.revision).commit
 
 
 def _sent(target: _Target, sent: Sequence[Change], labels: dict[str, bytes], message: str, run: Run) -> tuple[str, str]:
     """Upload in batches, then commit; the commit and its page."""
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     api = target.client.api()
     from huggingface_hub import CommitOperationAdd
+    from huggingface_hub.utils import disable_progress_bars
 
+    disable_progress_bars()
     total, done = sum(each.file.bytes for each in sent), 0
     run.log(f"{counted(len(sent), 'file')} to send, {show_bytes(total)}")
     operations: list[Any] = []

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from hfbench.errors import HfbenchError
 from hfbench.exits import Exit
+from hfbench.hub.at_hand import at_hand
 from hfbench.hub.endpoints import Endpoint
 from hfbench.text import clip
 
@@ -161,8 +162,7 @@ def translated(error: BaseException, asked: Asked) -> HfbenchError:
 
 def offline(reason: str, asked: Asked) -> Offline:
     """The network was needed and is forbidden."""
-    remedy = f"take that away, or use what is in the cache: {'hfbench cache' if not asked.repo else asked.repo}"
-    return Offline(f"cannot be asked: {reason} forbids the network", where=asked.where, remedy=remedy)
+    return Offline(f"cannot be asked: {reason} forbids the network", where=asked.where, remedy=at_hand(asked.repo))
 
 
 def not_a_hub(found: str, asked: Asked) -> NotAHub:

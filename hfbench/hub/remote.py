@@ -84,17 +84,6 @@ def open_remote(
     )
 
 
-def opened() -> list[RemoteMark]:
-    """Every model that was opened, by endpoint and name; of each its newest commit."""
-    found = [
-        mark
-        for home in sorted(remote_root().glob("*/models--*"))
-        for ref in sorted((home / "refs").rglob("*"))
-        if ref.is_file() and (mark := read_mark(home / "snapshots" / ref.read_text("utf-8", "replace")[:40]))
-    ]
-    return list({mark.reference: mark for mark in found}.values())
-
-
 class _Opening:
     """One commit on its way into a folder."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from hfbench.hub.client import Answer, HubClient
+from hfbench.hub.found import FoundModel, Page
 from hfbench.hub.refusals import HubError, NotAHub, not_a_hub
 from hfbench.models.reference import REPO
 
@@ -28,34 +28,6 @@ MORE = ("safetensors", "tags")
 MOST_TAGS = 200
 CURSOR, QUERY = "cursor", "?"
 """A cursor is what the hub says, or where it pages in another way, all of the next page's query after a `?`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FoundModel:
-    """A model of a list. What the hub did not tell is None or empty."""
-
-    id: str
-    reference: str
-    private: bool = False
-    gated: str = ""
-    """Empty, `auto` or `manual`."""
-    downloads: int | None = None
-    likes: int | None = None
-    parameters: int | None = None
-    """Elements of its safetensors files."""
-    modified: str = ""
-    created: str = ""
-    task: str = ""
-    library: str = ""
-    tags: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Page:
-    """Models in the order asked for, and the cursor of the next page, empty on the last."""
-
-    models: tuple[FoundModel, ...]
-    cursor: str
 
 
 def search(

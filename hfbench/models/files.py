@@ -25,6 +25,9 @@ DEEPEST = 64
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 """What the files of a Hugging Face cache are called."""
 
+SHARED_STORE = ".huggingface-shared-blobs"
+"""The file that marks such a store."""
+
 SKIPPED_FOLDERS = frozenset({".git", ".cache", "__pycache__"})
 
 WEIGHT_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".h5", ".msgpack", ".onnx", ".ckpt", ".npz")
@@ -222,12 +225,20 @@ def _plain(name: str, path: Path, status: os.stat_result, target: str) -> ModelF
 def _may_follow(path: Path, folder: Path) -> bool:
     """True inside the folder, in the blobs of its own cached repository, and for a blob of any cache by its hash."""
     real, top = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
-    if real.is_relative_to(top):
+    if real.is_relative_to(top) or in_shared_store(real):
         return True
     repo = real.parent.parent
     if real.parent.name != "blobs" or not repo.name.startswith(("models--", "datasets--")):
         return False
     return top.is_relative_to(repo) or _HASH.fullmatch(real.name) is not None
+
+
+def in_shared_store(real: Path) -> bool:
+    """Whether a real path is a content of the store that stock clients keep for all repositories of a cache:
+    `blobs/ab/ab...`, to which blobs of repositories are links."""
+    store = real.parent.parent
+    named = store.name == "blobs" and real.parent.name == real.name[:2] and _HASH.fullmatch(real.name) is not None
+    return named and (store / SHARED_STORE).is_file()
 
 
 def _reason(error: OSError) -> str:

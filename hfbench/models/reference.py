@@ -13,7 +13,6 @@ from hfbench.errors import HfbenchError, UsageError
 from hfbench.exits import Exit
 from hfbench.models.files import kind_of
 from hfbench.models.problem import counted, quoted
-from hfbench.models.remote_mark import read_mark
 from hfbench.paths import demo_model, expand, remote_root
 from hfbench.text import did_you_mean
 
@@ -197,7 +196,7 @@ def _on_hub(given: str, named: HubReference, cache: Path) -> Location:
     commit = commit_of(opened, named.revision)
     if commit is not None:
         shadow, whole = opened / "snapshots" / commit, fetched / "snapshots" / commit
-        if _holds_weights_of(shadow, whole):
+        if _holds_weights(whole):
             return Location(given, whole, "cache", named.repo, named.revision, commit)
         return Location(given, _readable_folder(shadow), "remote", named.repo, named.revision, commit)
     if commit_of(fetched, named.revision) is not None:
@@ -212,11 +211,15 @@ def _on_hub(given: str, named: HubReference, cache: Path) -> Location:
     )
 
 
-def _holds_weights_of(shadow: Path, whole: Path) -> bool:
-    """Whether a snapshot in the cache has what was left on the hub of the same commit."""
-    mark = read_mark(shadow)
-    left = [name for name in mark.files if mark.files[name].held == "header"] if mark else []
-    return bool(left) and all(os.path.isfile(whole / name) for name in left)
+def _holds_weights(snapshot: Path) -> bool:
+    """Whether a snapshot of the cache has a whole set of weights: a fetch may have left some out, or broken off."""
+    from hfbench.models.weights import choose_weights  # most references need none of it
+
+    if not os.path.isdir(snapshot):
+        return False
+    chosen = choose_weights(snapshot)
+    lost = any(each.problem for each in chosen.shards) or any(each.severity == "error" for each in chosen.problems)
+    return bool(chosen.shards or chosen.unopened) and not lost
 
 
 def _snapshot(given: str, folder: Path, repo: str, revision: str, note: str = "") -> Location:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -52,8 +55,19 @@ class WeightsAbsent(HfbenchError):
 
 def read_mark(folder: Path) -> RemoteMark | None:
     """The mark of a folder; None for any other, and for a mark that cannot be read."""
+    path = os.path.join(folder, MARK)
     try:
-        with (folder / MARK).open("rb") as file:
+        state = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return _read(path, state.st_ino, state.st_mtime_ns, state.st_size) if stat.S_ISREG(state.st_mode) else None
+
+
+@lru_cache(maxsize=16)
+def _read(path: str, inode: int, mtime_ns: int, size: int) -> RemoteMark | None:
+    """Read once for each state of the file: whoever opens a file of the folder asks."""
+    try:
+        with open(path, "rb") as file:
             return decode(RemoteMark, json.loads(file.read(LARGEST)))
     except (OSError, ValueError, RecursionError):
         return None

@@ -26,6 +26,7 @@ from hfbench.registry.storage.rebuilding import DamagedError
 
 log = logging.getLogger("hfbench.registry")
 FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL_OF_DATABASES = ("disk is full", "No space left on device")
 assert ALL, "the routes are declared by importing them"
 
 
@@ -64,17 +65,18 @@ class Dispatcher:
 
 def refused(refusal: Refusal) -> Response:
     """A refusal as stock clients read it: a code, a message, and JSON."""
-    headers = {**refusal.headers, "X-Error-Message": header_text(refusal.found)}
+    found = refusal.found.encode("utf-8", "replace").decode()
+    headers = {**refusal.headers, "X-Error-Message": header_text(found)}
     if refusal.code:
         headers["X-Error-Code"] = refusal.code
-    return JSONResponse({"error": refusal.found}, refusal.status, headers)
+    return JSONResponse({"error": found}, refusal.status, headers)
 
 
 def _refusal(error: Exception) -> Refusal:
     """What a client is told of an error; the sentence of an unforeseen one stays in the log."""
     if isinstance(error, Refusal):
         return error
-    if isinstance(error, OSError) and error.errno in FULL:
+    if _is_full(error):
         return Refusal(507, "The hub's disk is full: nothing of this request was kept.")
     if isinstance(error, DamagedError):
         log.error("%s", error)
@@ -86,6 +88,12 @@ def _refusal(error: Exception) -> Refusal:
         return Refusal(503, "The hub's database is busy or gone: try again.", headers={"Retry-After": "2"})
     log.exception("a request failed")
     return Refusal(500, "The hub failed on this request; its log says why.")
+
+
+def _is_full(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in FULL
+    return isinstance(error, OperationalError) and any(words in str(error.orig) for words in FULL_OF_DATABASES)
 
 
 def _no_route(method: str, raw_path: bytes) -> Refusal:

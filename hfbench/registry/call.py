@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -26,12 +28,17 @@ from hfbench.registry.errors import (
     RepoNotFound,
     RevisionNotFound,
     TooLarge,
+    TooSlow,
 )
 from hfbench.registry.hub import Hub
 from hfbench.registry.routing import KINDS
-from hfbench.units import MIB
+from hfbench.units import KIB, MIB
 
 LARGEST_JSON = 16 * MIB
+LARGEST_OF_ANYBODY = MIB
+"""Bytes of a body that are gathered of a client who did not say who it is."""
+SLOWEST = KIB
+"""Bytes a second that a body has to come with."""
 TRUE = ("1", "true", "True", "yes")
 
 
@@ -134,8 +141,11 @@ class Call:
             raise BadRequest("The body is no JSON object.")
         return told
 
-    async def body(self, most: int) -> bytes:
-        """The whole body; TooLarge when it has more bytes."""
+    async def body(self, most: int, *, is_known: bool = False) -> bytes:
+        """The whole body; TooLarge when it has more bytes, and much sooner when nobody is known to send it."""
+        if not is_known and most > LARGEST_OF_ANYBODY:
+            async with self.hub.database.reading() as connection:
+                most = LARGEST_OF_ANYBODY if (await self.caller(connection)).anonymous else most
         taken = bytearray()
         async for piece in self.stream():
             taken += piece
@@ -144,14 +154,26 @@ class Call:
         return bytes(taken)
 
     async def stream(self) -> AsyncIterator[bytes]:
-        """The body as it comes; BadRequest when the client leaves before its end."""
+        """The body as it comes; BadRequest when the client leaves before its end, TooSlow when it hardly sends."""
+        pieces, waited, taken = self.request.stream(), 0.0, 0
+        patience = self.hub.settings.slow_seconds
         try:
-            async for piece in self.request.stream():
+            while True:
+                begun = time.monotonic()
+                async with asyncio.timeout(patience):
+                    piece = await anext(pieces)
+                waited, taken = waited + time.monotonic() - begun, taken + len(piece)
+                if waited > patience and taken < waited * SLOWEST:
+                    raise TooSlow
                 self.hub.metrics.received_bytes += len(piece)
                 if piece:
                     yield piece
+        except StopAsyncIteration:
+            return
         except ClientDisconnect as error:
             raise BadRequest("The client left before the end of the body.") from error
+        except TimeoutError as error:
+            raise TooSlow from error
 
     async def _authenticate(self, connection: AsyncConnection) -> Caller:
         scheme, _, secret = self.request.headers.get("authorization", "").partition(" ")

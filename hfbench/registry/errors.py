@@ -103,6 +103,13 @@ class TooLarge(Refusal):
         super().__init__(413, found)
 
 
+class TooSlow(Refusal):
+    """A body that hardly comes."""
+
+    def __init__(self) -> None:
+        super().__init__(408, "The body came too slowly: send it again.", headers={"Connection": "close"})
+
+
 class NotImplementedHere(Refusal):
     """Part of the protocol, and not of this hub."""
 

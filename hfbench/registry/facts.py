@@ -38,7 +38,10 @@ async def facts_of(hub: Hub, tree: str) -> Facts:
         known = (await connection.execute(select(tree_facts.c.facts).where(tree_facts.c.tree == tree))).scalar()
     if known is not None:
         return dict(known)
-    facts = await _read(hub, tree)
+    try:
+        facts = await _read(hub, tree)
+    except DamagedError:
+        return {}  # told by whoever downloads it, and by fsck; read again when it was mended
     async with hub.database.writing() as connection:
         await add_missing(connection, tree_facts, [{"tree": tree, "facts": facts}])
     return facts
@@ -119,10 +122,7 @@ def _parameters(hub: Hub, shards: list[Plan]) -> dict[str, int]:
 async def _bytes(hub: Hub, connection: AsyncConnection, entry: Entry | None) -> bytes:
     if entry is None or entry.is_folder or entry.size > LARGEST:
         return b""
-    try:
-        return await hub.reader.read(await hub.reader.plan(connection, entry.target), LARGEST)
-    except DamagedError:
-        return b""
+    return await hub.reader.read(await hub.reader.plan(connection, entry.target), LARGEST)
 
 
 def _object(text: bytes) -> Facts:

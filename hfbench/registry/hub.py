@@ -21,10 +21,15 @@ from hfbench.registry.storage.cache import Cache
 from hfbench.registry.storage.layout import Layout
 from hfbench.registry.storage.reading import Reader
 from hfbench.registry.storage.rebuilding import Rebuilder
+from hfbench.registry.storage.sweeping import sweep_abandoned
+from hfbench.registry.storage.trust import Trust
 
 WRITTEN_EVERY = 5.0
 """Seconds between two writings of what was counted."""
 DROPPED_EVERY = 600.0
+SWEPT_EVERY = 3600.0
+JUDGING_AT_ONCE = 2
+"""Models that are judged at the same time, each by a process of its own."""
 VERIFYING_AT_ONCE = 4
 """Xorbs that are unpacked at the same time: each takes some memory and a core."""
 log = logging.getLogger("hfbench.registry")
@@ -42,10 +47,13 @@ class Hub:
     cache: Cache
     rebuilder: Rebuilder
     reader: Reader
+    trust: Trust
     metrics: Metrics = field(default_factory=Metrics)
     downloads: Counter[int] = field(default_factory=Counter)
     next_drop: float = 0.0
+    next_sweep: float = 0.0
     used_tokens: set[int] = field(default_factory=set)
+    judging: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(JUDGING_AT_ONCE))
     verifying: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(VERIFYING_AT_ONCE))
 
     @property
@@ -75,13 +83,21 @@ class Hub:
         for name in gone:
             self.layout.xorb(name).unlink(missing_ok=True)
 
+    async def sweep(self) -> None:
+        """Remove what a worker that was killed left half."""
+        if time.monotonic() >= self.next_sweep:
+            self.next_sweep = time.monotonic() + SWEPT_EVERY
+            await asyncio.to_thread(sweep_abandoned, self.layout)
+
     async def tend(self) -> None:
         """What is done now and then, until it is cancelled."""
         while True:
             await asyncio.sleep(WRITTEN_EVERY)
             try:
+                await asyncio.to_thread(self.metrics.save, self.layout.counters)
                 await self.write_use()
                 await self.drop_xorbs()
+                await self.sweep()
             except Exception:
                 log.exception("tending the hub failed")
 
@@ -96,7 +112,8 @@ def open_hub(settings: Settings) -> Hub:
     """The hub of these settings; its folder and schema are there."""
     layout = settings.layout
     cache = Cache(layout, settings.cache_bytes)
-    rebuilder = Rebuilder(layout, cache)
+    trust = Trust(verify=settings.verify)
+    rebuilder = Rebuilder(layout, cache, trust)
     return Hub(
         settings=settings,
         database=Database(settings.database_url),
@@ -105,5 +122,6 @@ def open_hub(settings: Settings) -> Hub:
         trees=Trees(),
         cache=cache,
         rebuilder=rebuilder,
-        reader=Reader(layout, cache, rebuilder),
+        reader=Reader(layout, cache, rebuilder, trust),
+        trust=trust,
     )

@@ -1,4 +1,4 @@
-"""What is wrong with files a commit would add: pointers in the place of weights, cut weights, broken JSON."""
+"""What is wrong with a commit: with the model it would make, and with each file it would add."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hfbench.registry.access.caller import Caller
 from hfbench.registry.database.content import held_blobs
 from hfbench.registry.database.repos import Repo
 from hfbench.registry.hub import Hub
+from hfbench.registry.judging.model import model_problems
 from hfbench.registry.revisions.commit import Draught
 from hfbench.registry.revisions.entries import Entry
 from hfbench.registry.storage.rebuilding import DamagedError
@@ -23,15 +24,21 @@ SMALL = 2048
 """Bytes up to which a file may be a pointer."""
 
 
-async def problems(hub: Hub, repo: Repo, draught: Draught, caller: Caller) -> list[str]:
-    """One sentence a problem, with its path. Looks only at what the caller may read."""
+async def problems(hub: Hub, repo: Repo, branch: str, draught: Draught, caller: Caller) -> list[str]:
+    """One sentence a problem, with its path. Looks only at what the caller may read.
+
+    Pointers, cut weights and broken JSON are found in every added file; what is wrong with the model as a whole, by
+    the rules of `hfbench check`.
+    """
     sizes = await _sizes(hub, repo, draught, caller)
-    return [found async for path, entry in _added(draught) async for found in _look(hub, path, entry, sizes)]
-
-
-async def _added(draught: Draught) -> AsyncIterator[tuple[str, Entry]]:
-    for path, entry in draught.changes.added():
-        yield path, entry
+    of_model = await model_problems(hub, repo, branch, draught, sizes)
+    of_files = [
+        found
+        for path, entry in draught.changes.added()
+        if path not in of_model
+        async for found in _look(hub, path, entry, sizes)
+    ]
+    return [*of_files, *(found for some in of_model.values() for found in some)]
 
 
 async def _sizes(hub: Hub, repo: Repo, draught: Draught, caller: Caller) -> dict[str, int]:

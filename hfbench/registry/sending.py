@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import re
 from collections.abc import Mapping
 from urllib.parse import quote
@@ -11,8 +13,13 @@ from starlette.types import Receive, Scope, Send
 
 from hfbench.registry.hub import Hub
 from hfbench.registry.storage.reading import Plan
+from hfbench.registry.storage.trust import DamagedError
+from hfbench.units import KIB
 
+log = logging.getLogger("hfbench.registry")
 PATHSEND = "http.response.pathsend"
+SENT = 128 * KIB
+"""Bytes of one message to the server, which takes eight before it makes us wait: a slow reader costs a MiB or two."""
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
@@ -35,7 +42,8 @@ class Content(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it: headers alone for HEAD and for a range that is not there."""
         bodiless = scope["method"] == "HEAD" or self.status_code == 416
-        if not bodiless and self.plan.path is not None and self.hub.settings.accel_prefix:
+        by_path = self.plan.path is not None and not (self.plan.unchecked and self.status_code == 200)
+        if not bodiless and by_path and self.hub.settings.accel_prefix:
             await self._hand_to_proxy(send)
             return
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
@@ -43,23 +51,42 @@ class Content(Response):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
             return
         self.hub.metrics.sent_bytes += self.end - self.start
-        whole = self.status_code == 200
-        if whole and self.plan.path is not None and PATHSEND in scope.get("extensions", {}):
+        if self.status_code == 200 and by_path and PATHSEND in scope.get("extensions", {}):
             await send({"type": PATHSEND, "path": str(self.plan.path)})
             return
-        async for piece in self.hub.reader.stream(self.plan, self.start, self.end):
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        await self._stream(receive, send)
+
+    async def _stream(self, receive: Receive, send: Send) -> None:
+        """Send in small pieces, of which the server holds several, until the end or until nobody reads any more."""
+        gone = asyncio.create_task(_gone(receive))
+        try:
+            async for piece in self.hub.reader.stream(self.plan, self.start, self.end):
+                for start in range(0, len(piece), SENT):
+                    await send({"type": "http.response.body", "body": piece[start : start + SENT], "more_body": True})
+                if gone.done():
+                    return
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except DamagedError as error:
+            log.error("%s", error)  # the answer ends before its length: the client sees a broken connection
+        finally:
+            gone.cancel()
 
     async def _hand_to_proxy(self, send: Send) -> None:
         """nginx answers from the file, ranges included; our headers go with it."""
         assert self.plan.path is not None
+        self.hub.metrics.sent_bytes += self.end - self.start
         where = quote(str(self.plan.path.relative_to(self.hub.layout.root)))
         drop = (b"content-length", b"content-range", b"accept-ranges")
         headers = [(name, value) for name, value in self.raw_headers if name not in drop]
         headers.append((b"x-accel-redirect", f"{self.hub.settings.accel_prefix.rstrip('/')}/{where}".encode("latin-1")))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _gone(receive: Receive) -> None:
+    """Returns when the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def wanted(header: str, size: int) -> tuple[int, int, int]:

@@ -6,6 +6,7 @@ import fcntl
 import ipaddress
 import logging
 import os
+import resource
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,10 @@ from hfbench.registry.storage.cache import Cache
 from hfbench.registry.storage.sweeping import make_folders, sweep
 
 TARGET = "hfbench.registry.app:make_worker"
+STOPPED_WITHIN = 10
+"""Seconds a worker may finish what it does; then it is killed, which loses nothing that was acknowledged."""
+MOST_CONNECTIONS = 4096
+"""Of all workers together; more wait until one ends."""
 log = logging.getLogger("hfbench.registry")
 
 
@@ -26,11 +31,13 @@ def serve(settings: Settings, announce: Callable[[], None]) -> None:
 
     UsageError when the address is taken, or when another server has the folder's SQLite database.
     """
-    from granian.constants import Interfaces, Loops
+    from granian.constants import HTTPModes, Interfaces, Loops
+    from granian.http import HTTP1Settings
     from granian.server import Server
 
     with _lock(settings):
         os.environ.update(settings.passed_on())
+        _allow_files(2 * MOST_CONNECTIONS)
         server = Server(
             TARGET,
             factory=True,
@@ -40,7 +47,11 @@ def serve(settings: Settings, announce: Callable[[], None]) -> None:
             loop=Loops.asyncio,
             workers=settings.workers,
             websockets=False,
+            http=HTTPModes.http1,  # where both are spoken, who says nothing at all is waited for without end
+            backlog=MOST_CONNECTIONS,
+            http1_settings=HTTP1Settings(header_read_timeout=settings.slow_seconds * 1000),
             respawn_failed_workers=True,
+            workers_kill_timeout=STOPPED_WITHIN,
             log_dictconfig=_logging(),
             ssl_cert=_path(settings.tls_certificate),
             ssl_key=_path(settings.tls_key),
@@ -48,6 +59,14 @@ def serve(settings: Settings, announce: Callable[[], None]) -> None:
         server.on_startup(announce)
         _require_free(settings)
         server.serve()
+
+
+def _allow_files(count: int) -> None:
+    """So many open files, or as many as this user may have: a connection is one, and an upload another."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _require_free(settings: Settings) -> None:

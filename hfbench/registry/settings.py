@@ -39,6 +39,10 @@ class Settings:
     tls_key: str = ""
     accel_prefix: str = ""
     """The internal location of nginx for X-Accel-Redirect; empty lets this server send the bytes."""
+    verify: bool = True
+    """Whether a stored file is hashed when a worker first hands it out, so that a damaged one is never sent whole."""
+    slow_seconds: int = 30
+    """How long a client may take for the head of a request, be silent in its body, or send hardly anything of it."""
     link_seconds: int = 3600
     """How long signed upload links and Xet tokens hold."""
     multipart_bytes: int = GIB
@@ -119,6 +123,9 @@ def checked(settings: Settings) -> Settings:
         raise UsageError(f"{settings.port} is no port", remedy="give a number from 1 to 65535")
     if settings.public_url and not settings.public_url.startswith(("http://", "https://")):
         raise UsageError(f"{settings.public_url!r} is no URL", remedy="begin it with http:// or https://")
-    if settings.workers < 1 or settings.part_bytes < 1 or settings.link_seconds < 1 or settings.cache_bytes < 0:
-        raise UsageError("workers, part_bytes and link_seconds are at least 1, cache_bytes is not negative")
+    least = (settings.workers, settings.part_bytes, settings.link_seconds, settings.slow_seconds)
+    if min(least) < 1 or settings.cache_bytes < 0:
+        raise UsageError(
+            "workers, part_bytes, link_seconds and slow_seconds are at least 1, cache_bytes is not negative"
+        )
     return settings

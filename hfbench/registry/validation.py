@@ -13,9 +13,9 @@ TOPIC = "validation"
 NAMED = 20
 
 
-async def judge(hub: Hub, repo: Repo, draught: Draught, caller: Caller) -> str:
+async def judge(hub: Hub, repo: Repo, branch: str, draught: Draught, caller: Caller) -> str:
     """The warning to send with the answer, empty when nothing is wrong; BadRequest where the repository is strict."""
-    found = await problems(hub, repo, draught, caller)
+    found = await problems(hub, repo, branch, draught, caller)
     if not found:
         return ""
     more = [f"and {len(found) - NAMED} more"] if len(found) > NAMED else []

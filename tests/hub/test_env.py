@@ -34,6 +34,15 @@ def test_a_stock_client_is_who_the_token_says(lab_settings: Lab, hfbench: Hfbenc
     assert told_by_shell(done.stdout) == "writer"
 
 
+def test_transformers_loads_a_private_model_by_nothing_but_the_two_lines(lab_settings: Lab, hfbench: Hfbench) -> None:
+    lines = hfbench("env", "--endpoint", "lab").stdout
+    code = "from transformers import AutoModelForCausalLM as A; print(A.from_pretrained('team/small').num_parameters())"
+    done = subprocess.run(["sh", "-euc", f'{lines}\nexec {sys.executable} -c "{code}"'], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    weights = json.loads((lab_settings.model / "model.safetensors.index.json").read_text())["metadata"]["total_size"]
+    assert int(done.stdout) == weights // 2
+
+
 def test_a_token_in_a_file_is_read_by_the_shell(
     lab: Lab, settings: Callable[[str], None], tmp_path: Path, hfbench: Hfbench
 ) -> None:
@@ -50,7 +59,7 @@ def test_the_secret_itself_is_shown_on_request_and_never_kept_by_a_job(lab_setti
     assert f"export HF_TOKEN={lab_settings.hub.writer}" in done.stdout.splitlines()
     assert told_by_shell(done.stdout, LAB_TOKEN="") == "writer"
     job = json.loads(hfbench("env", "--endpoint", "lab", "--show", "--detach", "--json").stdout)
-    assert "--show would keep the token" in hfbench("jobs", "wait", job["job"]).stderr
+    assert "--show would keep the token" in hfbench("jobs", "wait", job["job"]).stdout
     assert not any(
         lab_settings.hub.writer in path.read_text(errors="replace")
         for path in Path(job["directory"]).rglob("*")

@@ -18,13 +18,17 @@ from hub_lab import Lab, client_of, stock
 from small_hub_model import safetensors, write_model
 from stand_in_hub import COMMIT, StandIn, send, send_file, stand_in
 
+from hfbench.convert.gguf_file import read_gguf
+from hfbench.convert.gguf_source import open_gguf
 from hfbench.errors import HfbenchError
 from hfbench.hub import headers as headers_module
 from hfbench.hub import remote as remote_module
-from hfbench.hub.refusals import HubError, NotAHub
-from hfbench.hub.remote import open_remote, opened
+from hfbench.hub.at_hand import opened
+from hfbench.hub.refusals import HubError, NotAHub, Offline
+from hfbench.hub.remote import open_remote
 from hfbench.models.reference import NotCached, cache_folder, cached_name, resolve
 from hfbench.models.remote_mark import MARK, read_mark
+from hfbench.models.stream import Done, follow
 from hfbench.models.summary import summarise
 from hfbench.paths import remote_root
 
@@ -70,8 +74,6 @@ def test_a_hub_without_ranges_serves_as_well() -> None:
 
 
 def test_the_header_of_a_gguf_file_comes_as_far_as_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hfbench.convert.gguf_file import read_gguf
-
     raw = small_gguf(vocabulary=30_000)
     with stand_in(files={"model.gguf": raw}) as hub:
         found = open_remote(client_of(hub), "org/model")
@@ -83,8 +85,6 @@ def test_the_header_of_a_gguf_file_comes_as_far_as_it_goes(monkeypatch: pytest.M
     os.truncate(held, len(raw))
     assert read_gguf(held).tensors.keys() == {"output.weight"}
     with pytest.raises(HfbenchError, match="converting needs the weights"):
-        from hfbench.convert.gguf_source import open_gguf
-
         open_gguf(found.folder / "model.gguf")
 
 
@@ -131,12 +131,25 @@ def test_everything_that_reads_headers_says_what_it_says_of_the_files_themselves
         one, two = (json.loads(hfbench(action, each, *more, "--json").stdout) for each in (REF, str(lab.model)))
         for key in ("runtimes", "total_bytes", "terms", "verdict", "keys", "rows", "weights"):
             assert one.get(key) == two.get(key), key
+    assert hfbench("diff", REF, str(lab.model)).returncode == 0
     judged = json.loads(hfbench("check", REF, "--json").stdout)
     local = json.loads(hfbench("check", str(lab.model), "--json").stdout)
     assert [each["id"] for each in judged["findings"] if each["id"] != "HB807"] == [
         each["id"] for each in local["findings"]
     ]
     assert [each["id"] for each in judged["findings"]].count("HB807") == 1
+
+
+def test_the_model_screen_reads_it_as_it_reads_a_folder(shadow: Path) -> None:
+    frames = list(follow(resolve(REF)))
+    assert isinstance(frames[-1], Done)
+    assert (frames[-1].tensors, frames[-1].summary().broken) == (21, False)
+
+
+def test_one_shard_of_it_can_be_named(shadow: Path, hfbench: Hfbench) -> None:
+    shard = str(shadow / "model-00001-of-00002.safetensors")
+    assert json.loads(hfbench("inspect", shard, "--json").stdout)["tensors"] == 10
+    assert hfbench("check", shard).returncode == 0
 
 
 def test_a_file_that_is_here_is_verified_and_one_that_is_not_is_no_success(lab_settings: Lab, hfbench: Hfbench) -> None:
@@ -173,9 +186,8 @@ def test_whatever_needs_weights_says_that_they_are_not_here(
     places = {"OUT": str(tmp_path / "out"), "MODEL": str(lab_settings.model)}
     done = hfbench(*(places.get(word, word) for word in words))
     assert done.returncode in (2, 4), (done.stdout, done.stderr)
-    assert (
-        "needs the weights, and only their headers are here. hfbench pull lab:team/small" in done.stderr + done.stdout
-    )
+    said = " ".join((done.stdout + done.stderr).split())
+    assert "needs the weights, and only their headers are here. hfbench pull lab:team/small" in said
     assert not (tmp_path / "out").exists()
 
 
@@ -208,14 +220,44 @@ def test_a_commit_that_was_fetched_whole_is_taken_from_the_cache(lab: Lab, shado
     snapshot = cache_folder() / cached_name("team/small") / "snapshots" / lab.commit
     shutil.copytree(lab.model, snapshot)
     assert resolve(REF).folder == snapshot
+    assert resolve(REF).source == "cache"
     (snapshot / "model-00002-of-00002.safetensors").unlink()
     assert resolve(REF).folder == shadow
+
+
+def test_of_a_model_without_safetensors_the_cache_is_taken_too() -> None:
+    with stand_in(files={"config.json": b"{}", "pytorch_model.bin": b"x" * 99}) as hub:
+        open_remote(client_of(hub), "org/model")
+    assert resolve("lab:org/model").source == "remote"
+    snapshot = cache_folder() / cached_name("org/model") / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    (snapshot / "pytorch_model.bin").write_bytes(b"x" * 99)
+    assert resolve("lab:org/model").source == "cache"
+
+
+def test_a_model_opened_at_an_address_is_named_after_it(hfbench: Hfbench) -> None:
+    with stand_in(files={"config.json": b"{}", "model.safetensors": safetensors({"w": [4]})}) as hub:
+        told = json.loads(hfbench("hub", "open", "org/model", "--endpoint", hub.url, "--json").stdout)
+    assert told["reference"] == f"{hub.url.removeprefix('http://').replace(':', '-')}:org/model"
+    assert json.loads(hfbench("inspect", told["reference"], "--json").stdout)["tensors"] == 1
 
 
 def test_a_folder_of_that_name_goes_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shadow: Path) -> None:
     monkeypatch.chdir(tmp_path)
     write_model(tmp_path / REF)
     assert resolve(REF).source == "local"
+
+
+def test_offline_says_what_is_here_in_its_place(lab: Lab, shadow: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    client = lab.client(monkeypatch, "")
+    with pytest.raises(
+        Offline, match=r"HF_HUB_OFFLINE forbids the network\. Here is 'lab:team/small': hfbench inspect"
+    ):
+        client.info("team/small")
+    with pytest.raises(Offline, match="Here are 'lab:team/small'"):
+        client.info("team/other")
+    assert summarise(REF).tensors == 21
 
 
 # Again, and at once
@@ -378,6 +420,20 @@ def test_one_that_never_ends_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch
         began = time.monotonic()
         broken(hub, "took longer than 0.5 s", HfbenchError)
         assert time.monotonic() - began < 2
+
+
+def test_a_job_that_waits_for_a_hub_is_cancelled_at_once(hfbench: Hfbench) -> None:
+    with stand_in(files={"config.json": b"{}"}) as hub:
+        hub.answers[f"/org/model/resolve/{COMMIT}/config.json"] = lambda at: time.sleep(20)
+        job = json.loads(hfbench("hub", "open", "org/model", "--endpoint", hub.url, "--detach", "--json").stdout)["job"]
+        while not any("resolve" in path for path in hub.paths()):
+            time.sleep(0.05)
+        began = time.monotonic()
+        hfbench("jobs", "cancel", job)
+        done = hfbench("jobs", "wait", job)
+        assert time.monotonic() - began < 5
+    assert "cancelled" in done.stdout
+    assert not list(remote_root().rglob("config.json"))
 
 
 def test_the_token_is_in_no_file_of_the_job_and_none_of_the_folder(

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -115,3 +120,22 @@ def test_facts_of_the_wrong_kind_are_left_out_and_nothing_breaks_a_terminal(hfbe
     assert done.returncode == 0, done.stderr
     assert "org/a" in done.stdout
     assert "\x1b" not in done.stdout
+
+
+def test_ctrl_c_ends_a_search_at_once(home: Path) -> None:
+    def hang(at: BaseHTTPRequestHandler) -> None:
+        time.sleep(20)
+
+    with stand_in() as hub:
+        hub.answers["/api/models"] = hang
+        words = [sys.executable, "-m", "hfbench", "hub", "search", "--endpoint", hub.url]
+        process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+        while not hub.asked:
+            assert process.poll() is None
+            time.sleep(0.02)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert time.monotonic() - began < 3
+    assert "Traceback" not in said

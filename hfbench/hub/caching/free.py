@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,12 +15,14 @@ from hfbench.errors import HfbenchError, UsageError
 from hfbench.hub.caching.facts import CachedRepo, CacheRevision, Freed, Spared
 from hfbench.hub.caching.locks import lock_files, read_lock
 from hfbench.hub.caching.read import LOCKS, is_real_folder, links_of, read_repo, repositories
+from hfbench.hub.caching.store import LOCK, REFERENCES, contents_of, links_in, links_of_store
 from hfbench.hub.pulling.locks import BlobLock, holder_of
 from hfbench.hub.pulling.partial import JOURNAL, PART
 from hfbench.models.inventory.layout import COMMIT
 from hfbench.models.problem import listed
 from hfbench.models.reference import cached_name
 
+SPARE_FILES = 256
 YOUNG = 60.0
 """Seconds: what changed so shortly ago may be in the hands of a client whose locks do not work."""
 
@@ -39,6 +42,8 @@ class Freeing:
     def __init__(self, cache: Path, *, dry_run: bool) -> None:
         self.cache, self.dry_run = cache, dry_run
         self.tally = Tally()
+        self._gone: set[str] = set()
+        """Links into the store that were removed, or would be."""
         if not is_real_folder(cache) and not cache.is_dir():
             raise UsageError("there is no cache here", where=cache, remedy="set HF_HUB_CACHE, or give --cache-dir")
 
@@ -83,6 +88,9 @@ class Freeing:
                     self._orphan(folder, Path(download.path), "broken-off download", download.bytes)
             for blob in found.unnamed:
                 self._orphan(folder, Path(blob.path), "blob no revision names", blob.bytes)
+        for content in sorted(contents_of(self.cache)):
+            if time.time() - os.lstat(content).st_mtime > YOUNG:
+                self._free_content(content, "content no repository links to")
         for path in lock_files(self.cache / LOCKS):
             lock = read_lock(path)
             if lock is not None and lock.state == "stale":
@@ -96,11 +104,13 @@ class Freeing:
         raise UsageError("is not in the cache", where=repo, remedy="hfbench cache lists what is")
 
     def _repository(self, repo: CachedRepo, folder: Path) -> None:
-        blobs = [os.path.basename(each) for each in _entries(folder / "blobs")]
+        blobs = [_name(each) for each in _entries(folder / "blobs")]
         with self._locked(repo, folder, blobs):
+            stored = links_in(folder / "blobs")
             self.tally.freed.append(Freed(what=f"{repo.kind} {repo.repo}", path=str(folder), bytes=_only_here(folder)))
             if not self.dry_run:
                 shutil.rmtree(folder)
+            self._let_go(stored)
 
     def _revisions(self, repo: CachedRepo, folder: Path, gone: Sequence[CacheRevision]) -> None:
         """Some revisions of a repository: refs, then links, then blobs that no other revision names."""
@@ -110,10 +120,12 @@ class Freeing:
         with self._locked(repo, folder, sorted(alone)):
             for each in gone:
                 self._snapshot(folder, each)
+            stored = {path: real for path, real in links_in(folder / "blobs").items() if _name(path) in alone}
             for blob in sorted(alone):
                 path = folder / "blobs" / blob
                 with contextlib.suppress(OSError):
                     self._unlink(path, "blob", _freed_by(path))
+            self._let_go(stored)
 
     def _snapshot(self, folder: Path, revision: CacheRevision) -> None:
         snapshot = folder / "snapshots" / revision.commit
@@ -155,6 +167,28 @@ class Freeing:
         finally:
             lock.release()
 
+    def _let_go(self, stored: Mapping[str, Path]) -> None:
+        """Contents of the store to which these links led, where no other blob links to them."""
+        self._gone |= set(stored)
+        for content in sorted(set(stored.values())):
+            self._free_content(content, "content of the shared store")
+
+    def _free_content(self, content: Path, what: str) -> None:
+        """One content, under its lock: whoever makes a link to it holds that too."""
+        lock = BlobLock(content.with_name(content.name + LOCK))
+        if not self.dry_run and not lock.take():
+            self.tally.spared.append(Spared(what=str(content), why=_held(lock)))
+            return
+        try:
+            if content not in links_of_store(self.cache, self._gone).values():
+                self._unlink(content, what, _freed_by(content))
+                if not self.dry_run:
+                    content.with_name(content.name + REFERENCES).unlink(missing_ok=True)
+        except FileNotFoundError:
+            pass  # somebody else was quicker
+        finally:
+            lock.release()
+
     def _unlink(self, path: Path, what: str, size: int) -> None:
         if not self.dry_run:
             path.unlink()
@@ -164,6 +198,7 @@ class Freeing:
     def _locked(self, repo: CachedRepo, folder: Path, blobs: Sequence[str]) -> Iterator[None]:
         """Hold the locks of blobs while they go; HfbenchError when one is held by somebody else."""
         locks: list[BlobLock] = []
+        _allow_open(len(blobs))
         try:
             for blob in dict.fromkeys(map(_etag, blobs)):
                 path = self.cache / LOCKS / folder.name / f"{blob}.lock"
@@ -180,6 +215,15 @@ class Freeing:
         finally:
             for lock in locks:
                 lock.release()
+
+
+def _allow_open(count: int) -> None:
+    """Let this process hold so many locks at a time, as far as the system allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count + SPARE_FILES
+    if soft < wanted:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard) if hard > 0 else wanted, hard))
 
 
 def _in_use(repo: CachedRepo, why: str) -> HfbenchError:
@@ -211,6 +255,10 @@ def _blobs(folder: Path, revision: CacheRevision) -> set[str]:
 def _named_blobs(folder: Path) -> set[str]:
     """Blobs that some snapshot names now."""
     return {blob for snapshot in _entries(folder / "snapshots") for _, blob in links_of(Path(snapshot)) if blob}
+
+
+def _name(path: str) -> str:
+    return os.path.basename(path)
 
 
 def _etag(name: str) -> str:

@@ -11,9 +11,17 @@ from typing import cast
 from hfbench.errors import UsageError
 from hfbench.hub.caching.facts import BrokenDownload, CachedRepo, CacheReport, CacheRevision, Kind, Unnamed
 from hfbench.hub.caching.locks import read_locks
+from hfbench.hub.caching.store import links_in, read_store
 from hfbench.hub.pulling.leftovers import is_ours
 from hfbench.hub.pulling.partial import JOURNAL, PART, read_journal
-from hfbench.models.inventory.layout import INCOMPLETE, REPOSITORY, Snapshot, read_layout, read_snapshots
+from hfbench.models.inventory.layout import (
+    INCOMPLETE,
+    REPOSITORY,
+    Snapshot,
+    first_hop,
+    read_layout,
+    read_snapshots,
+)
 
 LOCKS = ".locks"
 KNOWN = frozenset({LOCKS, "CACHEDIR.TAG", "version.txt", "blobs"})
@@ -27,11 +35,14 @@ def read_cache(cache: Path) -> CacheReport:
     folders = repositories(cache)
     repos = tuple(sorted((read_repo(each) for each in folders), key=lambda repo: (-repo.bytes, repo.repo)))
     locks, idle = read_locks(cache / LOCKS)
+    store = read_store(cache)
+    alone = sum(each.bytes - each.store_bytes for each in repos)
     names = {each.name for each in folders} | KNOWN
     return CacheReport(
         folder=str(cache),
         repos=repos,
-        bytes=sum(each.bytes for each in repos),
+        bytes=alone + (store.bytes if store else 0),
+        store=store,
         locks=tuple(locks),
         idle_locks=idle,
         strange=tuple(sorted(each.name for each in os.scandir(cache) if each.name not in names)),
@@ -64,6 +75,7 @@ def read_repo(folder: Path) -> CachedRepo:
         repo=name.replace("--", "/"),
         path=str(folder),
         bytes=on_disk + plain,
+        store_bytes=sum(blobs[os.path.basename(path)].st_size for path in links_in(folder / "blobs")),
         shared_bytes=max(0, linked - sum(blobs[name].st_size for name in used if name in blobs)),
         revisions=revisions,
         unnamed=tuple(
@@ -77,13 +89,15 @@ def read_repo(folder: Path) -> CachedRepo:
 
 
 def blobs_of(folder: Path) -> dict[str, os.stat_result]:
-    """The whole blobs of a repository by name: plain files directly in a real `blobs` folder."""
+    """The whole blobs of a repository by name: plain files directly in a real `blobs` folder, and links into the store
+    of the cache."""
     if not is_real_folder(folder / "blobs"):
         return {}
+    stored = links_in(folder / "blobs")
     found = {}
     with os.scandir(folder / "blobs") as entries:
         for each in entries:
-            status = each.stat(follow_symlinks=False)
+            status = each.stat(follow_symlinks=each.path in stored)
             if stat.S_ISREG(status.st_mode) and not each.name.endswith(INCOMPLETE):
                 found[each.name] = status
     return found
@@ -103,8 +117,8 @@ def links_of(snapshot: Path) -> Iterator[tuple[str, str]]:
     for top, folders, names in os.walk(snapshot):
         for name in [*names, *(each for each in folders if os.path.islink(os.path.join(top, each)))]:
             path = os.path.join(top, name)
-            target = os.path.realpath(path) if os.path.islink(path) else ""
-            blob = os.path.basename(target) if os.path.dirname(target) == blobs else ""
+            named = first_hop(path)
+            blob = named.name if os.path.islink(path) and str(named.parent) == blobs else ""
             yield os.path.relpath(path, snapshot), blob
 
 

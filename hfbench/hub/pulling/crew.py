@@ -9,16 +9,19 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
-from hfbench.errors import HfbenchError
+from hfbench.hub.caching.locks import read_lock
 from hfbench.hub.facts import HubFile
-from hfbench.hub.plan import AUTO
-from hfbench.hub.pulling.fetch import PATIENCE, Fetcher, NoRanges, Source
+from hfbench.hub.pulling.content import Content, Tally, Wish, WrongBytes
+from hfbench.hub.pulling.copying import copy_into
+from hfbench.hub.pulling.fetch import Fetcher, NoRanges, Source
 from hfbench.hub.pulling.gauge import Gauge
+from hfbench.hub.pulling.hands import Hands
 from hfbench.hub.pulling.judge import digest_as_it_comes
-from hfbench.hub.pulling.locks import BlobLock, holder_of
+from hfbench.hub.pulling.locks import BlobLock
 from hfbench.hub.pulling.partial import Partial
 from hfbench.hub.pulling.places import Place
 from hfbench.hub.refusals import HubError
@@ -34,61 +37,14 @@ LEAVE = 1.0
 """Seconds in which threads may end when a download is given up; they are daemons."""
 
 
-@dataclass(slots=True)
-class Content:
-    """One content and every file that has it. The lock is held from the beginning to the end of its download."""
-
-    files: list[HubFile]
-    lock: BlobLock
-    partial: Partial
-    stretches: deque[tuple[int, int]] = field(default_factory=deque)
-    flying: int = 0
-    restarts: int = 0
-    whole: int = 0
-    """How often it was asked for in one piece, because the hub sends no ranges."""
-
-    @property
-    def file(self) -> HubFile:
-        """The first of its files; the others differ in their paths alone."""
-        return self.files[0]
-
-
 @dataclass(frozen=True, slots=True)
 class _Done:
     """What a thread reports: the part of the work, and how it failed, if it did."""
 
     content: Content
     digest: str | None = None
+    copied: int = 0
     error: BaseException | None = None
-
-
-@dataclass(slots=True)
-class Tally:
-    """What became of the contents."""
-
-    fetched: int = 0
-    resumed_bytes: int = 0
-    from_others: int = 0
-    """Contents that another process downloaded meanwhile."""
-    restarted: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wish:
-    """What of a model is wanted, and how it is to be brought."""
-
-    runtime: str = AUTO
-    quant: str = ""
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    connections: int = 8
-    """Requests at a time."""
-    patience: float = PATIENCE
-    """Seconds without a byte after which it is given up."""
-
-
-class WrongBytes(HfbenchError):
-    """What a hub sent is not what it listed."""
 
 
 class Crew:
@@ -97,13 +53,10 @@ class Crew:
     def __init__(self, place: Place, source: Source, gauge: Gauge, wish: Wish, say: Callable[[str, str], None]) -> None:
         self.place, self.gauge, self.repo, self.say = place, gauge, source.repo, say
         self.tally = Tally()
-        self._fetcher = Fetcher(source, gauge.add, self.unwanted, wish.patience)
+        self._fetcher = Fetcher(source, gauge.came, self.unwanted, wish.patience)
         self._hands = wish.connections
         self._stopped = threading.Event()
-        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._hashing: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
-        self._threads: list[threading.Thread] = []
         self._active: list[Content] = []
         self._waiting: deque[list[HubFile]] = deque()
         self._waits: dict[str, float] = {}
@@ -118,9 +71,8 @@ class Crew:
         for each in files:
             grouped[each.etag].append(each)
         self._waiting = deque(sorted(grouped.values(), key=lambda same: (same[0].size > STRETCH, same[0].path)))
-        judges = min(4, os.cpu_count() or 1, max(1, len(grouped)))
-        self._start(self._work, min(self._hands, _requests(grouped.values())))
-        self._start(self._hashing, judges)
+        self._fetching = Hands(min(self._hands, _requests(grouped.values())))
+        self._hashing = Hands(min(4, os.cpu_count() or 1, max(1, len(grouped))))
         try:
             while self._waiting or self._active:
                 self._hand_out()
@@ -132,16 +84,6 @@ class Crew:
         self.gauge.report(last=True)
         return self.tally
 
-    def _start(self, tasks: queue.SimpleQueue[Callable[[], None] | None], count: int) -> None:
-        def work() -> None:
-            while (task := tasks.get()) is not None and not self._stopped.is_set():
-                task()
-
-        for _ in range(count):
-            thread = threading.Thread(target=work, daemon=True)
-            thread.start()
-            self._threads.append(thread)
-
     def _hand_out(self) -> None:
         """Give every free hand a stretch: of a file under way, else of the next one whose lock is free."""
         while sum(each.flying for each in self._active) < self._hands:
@@ -151,7 +93,7 @@ class Crew:
             if content.stretches:
                 start, end = content.stretches.popleft()
                 content.flying += 1
-                self._work.put(partial(self._fetch, content, start, end))
+                self._fetching.give(partial(self._fetch, content, start, end))
 
     def _next(self) -> Content | None:
         """The next content that nobody else downloads, opened; None when there is none, or enough are open."""
@@ -179,7 +121,7 @@ class Crew:
         try:
             if self.place.holds(file) or self.place.has(file):  # another process was quicker
                 self._put(files)
-                self.gauge.add(file.size, fetched=False)
+                self.gauge.take_up(file, file.size)
                 self.tally.from_others += 1
                 lock.release()
                 return None
@@ -197,9 +139,28 @@ class Crew:
             self.say(
                 f"{content.file.path}: goes on after {show_bytes(there)} of {show_bytes(content.file.size)}", "info"
             )
-        self.gauge.add(there, fetched=False)
+        self.gauge.take_up(content.file, there)
+        source = None if there or content.restarts else self.place.elsewhere(content.file)
+        if source is None:
+            self._divide(content)
+        else:
+            content.flying += 1
+            self._fetching.give(partial(self._copy, content, source))
+        self._hashing.give(partial(self._judge, content, content.partial))
+
+    def _divide(self, content: Content) -> None:
         content.stretches = deque(content.partial.there.gaps(content.file.size, STRETCH))
-        self._hashing.put(partial(self._judge, content, content.partial))
+
+    def _copy(self, content: Content, source: Path) -> None:
+        def came(count: int) -> None:
+            self.gauge.take_up(content.file, count)
+
+        brought = content.partial
+        try:
+            brought.resumed = copy_into(brought, source, came=came, unwanted=self.unwanted)
+            self._done.put(_Done(content, copied=brought.resumed))
+        except BaseException as error:
+            self._done.put(_Done(content, error=error))
 
     def _fetch(self, content: Content, start: int, end: int) -> None:
         try:
@@ -227,9 +188,14 @@ class Crew:
             content.whole = content.whole or 1
         elif done.error is not None:
             raise done.error
+        self.tally.copied_bytes += done.copied
         if done.digest is not None:
             self._published(content, done.digest)
-        elif content.whole and not content.flying and not content.partial.whole:
+        elif content.partial.whole or content.flying or content.stretches:
+            pass
+        elif not content.whole:
+            self._divide(content)
+        else:
             self._in_one_piece(content)
 
     def _in_one_piece(self, content: Content) -> None:
@@ -241,7 +207,7 @@ class Crew:
                 remedy="try again on a calmer network, or through another endpoint",
             )
         self.say(f"{content.file.path}: the hub sends no parts of files, so it starts anew", "warning")
-        self.gauge.add(-content.partial.there.total, fetched=False)
+        self.gauge.take_up(content.file, -content.partial.there.total)
         content.whole += 1
         content.stretches.append((0, content.file.size))
 
@@ -268,11 +234,11 @@ class Crew:
         self.tally.fetched += 1
 
     def _again(self, content: Content) -> None:
-        """Begin a file once more: what an earlier run left of it is not the file's."""
-        self.say(f"{content.file.path}: what an earlier run left of it is damaged, so it starts anew", "warning")
+        """Begin a file once more: what an earlier run or another repository had of it is not the file's."""
+        self.say(f"{content.file.path}: what was here of it already is damaged, so it starts anew", "warning")
         self.tally.restarted.append(content.file.path)
         old = content.partial
-        self.gauge.add(-old.there.total, fetched=False)
+        self.gauge.take_up(content.file, -old.there.total)
         old.close()
         old.remove()
         content.partial = Partial(old.part, old.journal, content.file)
@@ -295,21 +261,20 @@ class Crew:
         now, key = time.monotonic(), f"lock {file.etag}"
         since = self._waits.setdefault(key, now)
         if since and now - since > LONG:
-            pid = holder_of(lock.path)
-            who = f"process {pid} downloads it" if pid else f"somebody holds {lock.path}"
-            self.say(f"{file.path}: waits, because {who}", "warning")
+            held = read_lock(lock.path)
+            who = held.owner if held else "somebody"
+            remedy = "; hfbench cache free --orphans removes it" if held and held.state == "stale" else ""
+            self.say(f"{file.path}: waits for its lock, which {who} holds{remedy}", "warning")
             self._waits[key] = 0.0
 
     def _leave(self) -> None:
         """Stop the threads, close what is open, let every lock go."""
         self._stopped.set()
-        for _ in self._threads:
-            self._work.put(None)
-            self._hashing.put(None)
+        every = (self._fetching, self._hashing)
+        for each in every:
+            each.stop()
         until = time.monotonic() + LEAVE
-        for thread in self._threads:
-            thread.join(max(0.0, until - time.monotonic()))
-        idle = not any(thread.is_alive() for thread in self._threads)
+        idle = all(each.ended(until) for each in every)
         for content in self._active:
             if idle:  # a thread that is still writing keeps its descriptor, and the lock with it
                 content.partial.close()

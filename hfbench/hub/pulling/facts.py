@@ -31,7 +31,7 @@ class Skipped:
 @dataclass(frozen=True, kw_only=True)
 class Pulled:
     """A model as it lies in a cache or a folder. `bytes` is of all its chosen files, `fetched_bytes` came over the
-    network, `resumed_bytes` were left by an earlier run."""
+    network, `resumed_bytes` were left by an earlier run, `copied_bytes` another repository of the cache had."""
 
     model: str
     repo: str
@@ -49,6 +49,7 @@ class Pulled:
     """That were missing when it began."""
     fetched_bytes: int = 0
     resumed_bytes: int = 0
+    copied_bytes: int = 0
     restarted: tuple[str, ...] = ()
     seconds: float = 0.0
     dry_run: bool = False

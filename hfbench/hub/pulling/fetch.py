@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from hfbench.errors import FULL, HfbenchError
 from hfbench.hub.client import HubClient
 from hfbench.hub.facts import HubFile
 from hfbench.hub.pulling.judge import Unwanted
@@ -40,7 +38,7 @@ class Fetcher:
     """What all stretches of a download share. `came` is told bytes as they are written."""
 
     source: Source
-    came: Callable[[int], None]
+    came: Callable[[HubFile, int], None]
     unwanted: Callable[[], bool]
     patience: float = PATIENCE
 
@@ -81,21 +79,30 @@ class Fetcher:
             if stream.total is not None and stream.total != file.size:
                 found = f"the hub lists {file.size:,} bytes and sends a file of {stream.total:,}"
                 raise HubError(found, where=file.path, remedy="ask whoever runs it; nothing of it was kept")
-            if stream.start != start:
-                raise NoRanges
-            at = noted = start
-            try:
-                for piece in stream.chunks(end - start):
-                    if self.unwanted():
-                        raise Unwanted
-                    _write(partial, memoryview(piece), at)
-                    at += len(piece)
-                    self.came(len(piece))
-                    if at - noted >= NOTED:
-                        partial.note(noted, at)
-                        noted = at
-            finally:
-                partial.note(noted, at)
+            # What is raised in here would be told as a fault of the hub, so that it is raised behind.
+            no_ranges = stream.start != start
+            at = start if no_ranges else self._taken(partial, stream.chunks(end - start), start)
+        if no_ranges:
+            raise NoRanges
+        if self.unwanted():
+            raise Unwanted
+        return at
+
+    def _taken(self, partial: Partial, pieces: Iterable[bytes], start: int) -> int:
+        """Write pieces as they come until the last, or until nobody wants them; the byte after the last one."""
+        at = noted = start
+        try:
+            for piece in pieces:
+                partial.write(memoryview(piece), at)
+                at += len(piece)
+                self.came(partial.file, len(piece))
+                if at - noted >= NOTED:
+                    partial.note(noted, at)
+                    noted = at
+                if self.unwanted():
+                    break
+        finally:
+            partial.note(noted, at)
         return at
 
     def _sleep(self, seconds: float) -> None:
@@ -118,22 +125,3 @@ def _same(etag: str, file: HubFile) -> None:
     if looks_like_one and etag != file.etag:
         found = f"the hub lists the content {file.etag[:12]} and sends {etag[:12]}"
         raise HubError(found, where=file.path, remedy="pull again; if it stays, ask whoever runs the hub")
-
-
-def _write(partial: Partial, data: memoryview, at: int) -> None:
-    try:
-        partial.write(data, at)
-    except OSError as error:
-        if error.errno in FULL:
-            raise HfbenchError(
-                f"the disk is full after {at:,} bytes of {partial.file.path}",
-                where=partial.part.parent,
-                remedy="free some space and pull again: it goes on where it stopped",
-            ) from None
-        if error.errno == errno.EFBIG:
-            raise HfbenchError(
-                f"{partial.file.path} is larger than a file may be here",
-                where=partial.part.parent,
-                remedy="raise the limit (ulimit -f) or use another file system",
-            ) from None
-        raise

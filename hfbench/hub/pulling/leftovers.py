@@ -29,29 +29,30 @@ def explain_orphans(place: CachePlace, say: Say) -> None:
 
 
 def forget_changed(place: CachePlace, files: Iterable[HubFile], say: Say) -> None:
-    """Remove partial downloads of files that have another content on the hub by now, and say so."""
+    """Remove partial downloads of files that have another content on the hub by now, and say so; and journals of files
+    that were published in the moment the process was killed."""
     now = {each.path: each.etag for each in files}
     for journal in broken_downloads(place.blobs):
         if not journal.name.endswith(JOURNAL):
             continue
-        head, _ = read_journal(journal)
-        path, etag = head.get("path"), journal.name.removesuffix(JOURNAL)
-        if not isinstance(path, str) or etag != head.get("etag") or now.get(path) in (None, etag):
+        etag = journal.name.removesuffix(JOURNAL)
+        part = journal.with_name(f"{etag}{PART}")
+        path = read_journal(journal)[0].get("path")
+        changed = isinstance(path, str) and now.get(path, etag) != etag and etag not in now.values()
+        if not changed and part.exists():
             continue
-        if etag in now.values():
-            continue  # the same content under another name
-        lock = BlobLock(place.cache / ".locks" / place.top.name / f"{etag}.lock")
+        lock = BlobLock(place.lock_of(etag))
         if lock.take():
-            part = journal.with_name(f"{etag}{PART}")
             freed = _bytes(part)
             for each in (journal, part):
                 each.unlink(missing_ok=True)
             lock.release()
-            say(
-                f"{path} has changed on the hub since a pull of it was cut short, so it starts anew;"
-                f" {show_bytes(freed)} of the old one were removed",
-                "warning",
-            )
+            if changed:
+                say(
+                    f"{path} has changed on the hub since a pull of it was cut short, so it starts anew;"
+                    f" {show_bytes(freed)} of the old one were removed",
+                    "warning",
+                )
 
 
 def broken_downloads(blobs: Path) -> Iterator[Path]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import stat
 import threading
 from pathlib import Path
 
+from hfbench.errors import FULL, HfbenchError
 from hfbench.hub.facts import HubFile
 from hfbench.hub.pulling.ranges import Ranges
 
@@ -35,7 +37,14 @@ class Partial:
         self._fd = self._log = -1
 
     def open(self, repo: str) -> int:
-        """Open it, and take up what an earlier run left; the bytes of that."""
+        """Open it, and take up what an earlier run left; the bytes of that. HfbenchError when the disk refuses."""
+        try:
+            return self._taken_up(repo)
+        except OSError as error:
+            self.close()
+            raise self._refused(error) from None
+
+    def _taken_up(self, repo: str) -> int:
         self.part.parent.mkdir(parents=True, exist_ok=True)
         self._fd = _opened(self.part)
         self.there = self._read_journal() if os.fstat(self._fd).st_size == self.file.size else Ranges()
@@ -62,17 +71,23 @@ class Partial:
         return self.there.prefix == self.file.size
 
     def write(self, data: memoryview, at: int) -> None:
-        """Put bytes at their place; OSError when the disk has no room."""
-        while data:
-            count = os.pwrite(self._fd, data, at)
-            data, at = data[count:], at + count
+        """Put bytes at their place; HfbenchError when the disk refuses."""
+        try:
+            while data:
+                count = os.pwrite(self._fd, data, at)
+                data, at = data[count:], at + count
+        except OSError as error:
+            raise self._refused(error) from None
 
     def note(self, start: int, end: int) -> None:
         """Write down that these bytes are there, for other threads and for a later run."""
         if start >= end:
             return
         with self.changed:
-            self._append(f"{start} {end}")
+            try:
+                self._append(f"{start} {end}")
+            except OSError as error:
+                raise self._refused(error) from None
             self.there.add(start, end)
             self.changed.notify_all()
 
@@ -89,6 +104,16 @@ class Partial:
         for path in (self.journal, self.part):
             with contextlib.suppress(OSError):
                 path.unlink()
+
+    def _refused(self, error: OSError) -> HfbenchError:
+        """What a disk says, as a sentence."""
+        if error.errno in FULL:
+            found, remedy = "the disk is full", "free some space and pull again: it goes on where it stopped"
+        elif error.errno == errno.EFBIG:
+            found, remedy = "it is larger than a file may be here", "raise the limit (ulimit -f), or use another disk"
+        else:
+            found, remedy = f"it cannot be written ({error.strerror})", "look at the disk and its permissions"
+        return HfbenchError(f"{self.file.path}: {found}", where=self.part.parent, remedy=remedy)
 
     def _append(self, line: str) -> None:
         os.write(self._log, f"{line}\n".encode())

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from hfbench.errors import HfbenchError
 from hfbench.hub.facts import HubFile
+from hfbench.hub.pulling.copying import content_elsewhere
 from hfbench.hub.pulling.judge import new_hash
 from hfbench.hub.pulling.partial import JOURNAL, PART
 from hfbench.models.inventory.expected import DOWNLOADS
@@ -37,6 +38,9 @@ class Place(Protocol):
 
     def holds(self, file: HubFile) -> bool:
         """Whether its content is here already, so that nothing has to come over the network."""
+
+    def elsewhere(self, file: HubFile) -> Path | None:
+        """Where on this machine the content seems to be too."""
 
     def part(self, file: HubFile) -> tuple[Path, Path]:
         """The partial file and its journal."""
@@ -78,18 +82,25 @@ class CachePlace:
         except OSError:
             return False
 
+    def elsewhere(self, file: HubFile) -> Path | None:
+        """In another repository of the cache."""
+        return content_elsewhere(self.cache, file)
+
     def part(self, file: HubFile) -> tuple[Path, Path]:
         """Beside the blob, under names that others take for broken downloads."""
         return self.blobs / f"{file.etag}{PART}", self.blobs / f"{file.etag}{JOURNAL}"
 
     def lock(self, file: HubFile) -> Path:
         """Where stock clients keep it."""
-        return self.cache / LOCKS / self.top.name / f"{file.etag}.lock"
+        return self.lock_of(file.etag)
+
+    def lock_of(self, etag: str) -> Path:
+        """The lock of a blob by its name."""
+        return self.cache / LOCKS / self.top.name / f"{etag}.lock"
 
     def publish(self, part: Path, file: HubFile) -> None:
         """By rename: a blob is there whole or not at all."""
         os.replace(part, self.blobs / file.etag)
-        sync_folder(self.blobs)
 
     def put(self, file: HubFile, like: HubFile) -> None:
         """A relative link; where the file system has none, the file itself, as stock clients do."""
@@ -118,6 +129,8 @@ class CachePlace:
     def finish(self, revision: str) -> None:
         """Let a branch or tag mean this commit, now that its files are there."""
         self.snapshot.mkdir(parents=True, exist_ok=True)
+        if self.blobs.is_dir():
+            _sync(self.blobs)
         if revision == self.commit:
             return
         ref = self.top / "refs" / revision
@@ -144,9 +157,12 @@ class CachePlace:
 class FolderPlace:
     """A plain folder, with the notes `hf download --local-dir` keeps beside it: what came from where, and when."""
 
-    def __init__(self, folder: Path, commit: str, *, replace: bool = False) -> None:
+    def __init__(
+        self, folder: Path, cache: Path, commit: str, *, replace: bool = False, look_only: bool = False
+    ) -> None:
         self.top = self.snapshot = folder
-        self.commit, self.replace = commit, replace
+        self.cache = cache
+        self.commit, self.replace, self.look_only = commit, replace, look_only
         self.notes: list[str] = []
         self._downloads = folder / DOWNLOADS
 
@@ -165,7 +181,8 @@ class FolderPlace:
         if untouched and etag == file.etag and status.st_size == file.size:
             return True
         if status.st_size == file.size and _digest(path, file) == file.etag:
-            self._note(file)
+            if not self.look_only:
+                self._note(file)
             return True
         if not untouched and not self.replace:
             raise HfbenchError(
@@ -178,6 +195,10 @@ class FolderPlace:
     def holds(self, file: HubFile) -> bool:
         """Only in its place."""
         return False
+
+    def elsewhere(self, file: HubFile) -> Path | None:
+        """In the cache."""
+        return content_elsewhere(self.cache, file)
 
     def part(self, file: HubFile) -> tuple[Path, Path]:
         """Below the notes, so that nothing broken lies among the files."""
@@ -192,7 +213,6 @@ class FolderPlace:
         path = self._inside(file)
         path.parent.mkdir(parents=True, exist_ok=True)
         os.replace(part, path)
-        sync_folder(path.parent)
         self._note(file)
 
     def put(self, file: HubFile, like: HubFile) -> None:
@@ -230,8 +250,8 @@ class FolderPlace:
         os.replace(new, note)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make a rename within a folder last."""
+def _sync(folder: Path) -> None:
+    """Make renames within a folder last."""
     with contextlib.suppress(OSError):
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

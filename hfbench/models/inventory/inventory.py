@@ -161,7 +161,7 @@ def _names(file: ModelFile) -> int:
 
 
 def _sizes(entries: Sequence[FileEntry], folder: Path, *, in_cache: bool) -> tuple[int, int]:
-    """Bytes of all contents, each counted once, and of those that nothing else uses; on its hub, of a model left there."""
+    """Bytes of all contents, each counted once, and of those that nothing else uses; all, of a model left on a hub."""
     if any(entry.held != "whole" for entry in entries):
         left = sum(entry.bytes for entry in entries)
         return left, left

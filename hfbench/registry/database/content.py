@@ -7,15 +7,15 @@ sent its bytes to it, or could read them in another repository.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import ColumnElement, delete, exists, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from hfbench.registry.access.caller import Caller
 from hfbench.registry.access.rules import openable
-from hfbench.registry.database.rows import add_missing, pairs
+from hfbench.registry.database.rows import add_missing, add_or_renew, pairs, portions
 from hfbench.registry.database.schema import (
     blobs,
     inline_blobs,
@@ -29,14 +29,17 @@ from hfbench.registry.database.schema import (
     xorbs,
 )
 
-INLINE, FILE, XET = "inline", "file", "xet"
-LOOKUP = 400
-"""Keys of one query: within what every SQLite takes."""
+INLINE, FILE, XET, LOST = "inline", "file", "xet", "lost"
+RENEWED_EVERY = 600.0
+"""Seconds after which the use of a xorb is noted again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """Content by its SHA-256: where it lies is `inline` in the database, a `file`, or xorbs (`xet`)."""
+    """Content by its SHA-256: where it lies is `inline` in the database, a `file`, or xorbs (`xet`).
+
+    Of a `lost` one only the name is left, until somebody sends its bytes again.
+    """
 
     sha256: str
     size: int
@@ -61,16 +64,24 @@ async def find_blob(connection: AsyncConnection, sha256: str) -> Blob | None:
     return Blob(*row) if row else None
 
 
+async def lost_among(connection: AsyncConnection, hashes: Collection[str]) -> set[str]:
+    """Those of the blobs whose bytes are lost: clients are asked to send them again."""
+    query = select(blobs.c.sha256).where(blobs.c.place == LOST)
+    return {
+        name for some in portions(hashes) for (name,) in await connection.execute(query.where(blobs.c.sha256.in_(some)))
+    }
+
+
 async def held_blobs(connection: AsyncConnection, repo: int, caller: Caller, hashes: Collection[str]) -> dict[str, int]:
     """Sizes of those of the blobs that this repository holds, or that the caller can open in another."""
     reachable = (repos.c.id == repo) | openable(caller)
     found: dict[str, int] = {}
-    for some in _portions(hashes):
+    for some in portions(hashes):
         query = (
             select(blobs.c.sha256, blobs.c.size)
             .join(repo_blobs, repo_blobs.c.sha256 == blobs.c.sha256)
             .join(repos, repos.c.id == repo_blobs.c.repo_id)
-            .where(blobs.c.sha256.in_(some), reachable)
+            .where(blobs.c.sha256.in_(some), blobs.c.place != LOST, reachable)
             .distinct()
         )
         found.update(await pairs(connection, query))
@@ -78,23 +89,22 @@ async def held_blobs(connection: AsyncConnection, repo: int, caller: Caller, has
 
 
 async def hold_blobs(connection: AsyncConnection, repo: int, hashes: Iterable[str]) -> None:
-    """Note that a repository holds these blobs."""
+    """Note that a repository holds these blobs, from now on: nothing held is swept within the grace period."""
     now = time.time()
     rows = [{"repo_id": repo, "sha256": sha256, "created": now} for sha256 in sorted(set(hashes))]
-    await add_missing(connection, repo_blobs, rows)
+    await add_or_renew(connection, repo_blobs, rows, ["created"])
 
 
 async def add_blob(connection: AsyncConnection, blob: Blob) -> None:
-    """Note a blob; where it is known, what is known stays."""
-    await add_missing(connection, blobs, [_blob_row(blob)])
+    """Note a blob whose bytes are kept; where it is known, what is known stays, unless it was lost."""
+    await _add_blobs(connection, [blob])
 
 
 async def add_inline(connection: AsyncConnection, contents: dict[str, bytes]) -> None:
     """Keep small blobs in the database itself."""
     rows = [{"sha256": sha256, "content": content} for sha256, content in sorted(contents.items())]
     await add_missing(connection, inline_blobs, rows)
-    kept = [_blob_row(Blob(sha256, len(content), INLINE)) for sha256, content in sorted(contents.items())]
-    await add_missing(connection, blobs, kept)
+    await _add_blobs(connection, [Blob(sha256, len(content), INLINE) for sha256, content in sorted(contents.items())])
 
 
 async def inline_content(connection: AsyncConnection, sha256: str) -> bytes | None:
@@ -104,9 +114,9 @@ async def inline_content(connection: AsyncConnection, sha256: str) -> bytes | No
 
 
 async def add_xorb(connection: AsyncConnection, name: str, size: int, chunks: bytes, asked_for: Iterable[str]) -> None:
-    """Note a xorb with its packed index, and the chunks by which others find it."""
+    """Note a xorb with its packed index as it lies on the disk, and the chunks by which others find it."""
     row = {"id": name, "size": size, "chunks": chunks, "created": time.time()}
-    await add_missing(connection, xorbs, [row])
+    await add_or_renew(connection, xorbs, [row], ["size", "chunks", "created"])
     await add_missing(connection, xorb_chunks, [{"chunk": chunk, "xorb": name} for chunk in sorted(set(asked_for))])
 
 
@@ -118,38 +128,59 @@ async def note_asked_for(connection: AsyncConnection, chunks: Iterable[tuple[str
 async def hold_xorbs(connection: AsyncConnection, repo: int, names: Iterable[str]) -> None:
     """Note that a repository holds these xorbs."""
     now = time.time()
-    await add_missing(
-        connection, repo_xorbs, [{"repo_id": repo, "xorb": name, "created": now} for name in sorted(set(names))]
-    )
+    rows = [{"repo_id": repo, "xorb": name, "created": now} for name in sorted(set(names))]
+    await add_or_renew(connection, repo_xorbs, rows, ["created"])
 
 
-async def has_xorb(connection: AsyncConnection, name: str) -> bool:
-    """Whether the xorb is stored."""
-    return (await connection.execute(select(xorbs.c.id).where(xorbs.c.id == name))).first() is not None
+async def stale_xorbs(connection: AsyncConnection, names: Collection[str]) -> list[str]:
+    """Those of the xorbs whose use was not noted for some minutes."""
+    before = time.time() - RENEWED_EVERY
+    query = select(xorbs.c.id).where(xorbs.c.created < before)
+    return [name for some in portions(names) for (name,) in await connection.execute(query.where(xorbs.c.id.in_(some)))]
+
+
+async def renew_xorbs(connection: AsyncConnection, names: Collection[str]) -> None:
+    """Note that a client was told of these xorbs: an upload may be about to name them, and they are not swept."""
+    now = time.time()
+    for some in portions(names):
+        await connection.execute(update(xorbs).where(xorbs.c.id.in_(some)).values(created=now))
+        await connection.execute(update(repo_xorbs).where(repo_xorbs.c.xorb.in_(some)).values(created=now))
 
 
 async def held_xorbs(
     connection: AsyncConnection, repo: int, caller: Caller, names: Collection[str]
 ) -> dict[str, bytes]:
     """Packed indexes of those of the xorbs that this repository holds, or that the caller can open in another."""
-    reachable = (repos.c.id == repo) | openable(caller)
     found: dict[str, bytes] = {}
-    for some in _portions(names):
-        query = select(xorbs.c.id, xorbs.c.chunks).where(
-            xorbs.c.id.in_(some),
-            select(repo_xorbs.c.xorb)
-            .join(repos, repos.c.id == repo_xorbs.c.repo_id)
-            .where(repo_xorbs.c.xorb == xorbs.c.id, reachable)
-            .exists(),
-        )
+    for some in portions(names):
+        query = select(xorbs.c.id, xorbs.c.chunks).where(xorbs.c.id.in_(some), _may_use(repo, caller))
         found.update(await pairs(connection, query))
     return found
+
+
+async def holds_all_xorbs(connection: AsyncConnection, repo: int, caller: Caller, names: Collection[str]) -> bool:
+    """Whether this repository holds each of the xorbs, or the caller can open it in another."""
+    found = 0
+    for some in portions(names):
+        query = select(func.count()).select_from(xorbs).where(xorbs.c.id.in_(some), _may_use(repo, caller))
+        found += (await connection.execute(query)).scalar_one()
+    return found == len(set(names))
+
+
+def _may_use(repo: int, caller: Caller) -> ColumnElement[bool]:
+    """Whether a xorb is held by the repository, or by one that the caller can open."""
+    return (
+        select(repo_xorbs.c.xorb)
+        .join(repos, repos.c.id == repo_xorbs.c.repo_id)
+        .where(repo_xorbs.c.xorb == xorbs.c.id, (repos.c.id == repo) | openable(caller))
+        .exists()
+    )
 
 
 async def xorb_indexes(connection: AsyncConnection, names: Collection[str]) -> dict[str, bytes]:
     """Packed indexes of xorbs, whoever holds them: for files whose repository was asked already."""
     found: dict[str, bytes] = {}
-    for some in _portions(names):
+    for some in portions(names):
         query = select(xorbs.c.id, xorbs.c.chunks).where(xorbs.c.id.in_(some))
         found.update(await pairs(connection, query))
     return found
@@ -214,22 +245,21 @@ async def forget_xorbs(connection: AsyncConnection, before: float) -> list[str]:
     """Forget xorbs that came before a time; their names. Only where files are kept whole."""
     query = delete(xorbs).where(xorbs.c.created < before).returning(xorbs.c.id)
     gone = [name for (name,) in await connection.execute(query)]
-    for some in _portions(gone):
+    for some in portions(gone):
         await connection.execute(delete(xorb_chunks).where(xorb_chunks.c.xorb.in_(some)))
         await connection.execute(delete(repo_xorbs).where(repo_xorbs.c.xorb.in_(some)))
     return gone
 
 
 async def used_bytes(connection: AsyncConnection, namespace: int) -> int:
-    """Bytes of all blobs the namespace's repositories hold, each counted once."""
-    held = (
-        select(repo_blobs.c.sha256)
-        .join(repos, repos.c.id == repo_blobs.c.repo_id)
-        .where(repos.c.namespace_id == namespace)
-        .distinct()
-    )
-    query = select(func.coalesce(func.sum(blobs.c.size), 0)).where(blobs.c.sha256.in_(held))
-    return int((await connection.execute(query)).scalar_one())
+    """Bytes of all blobs the namespace's repositories hold, each counted once, and of xorbs no file is made of yet."""
+    own = repos.c.namespace_id == namespace
+    held = select(repo_blobs.c.sha256).join(repos, repos.c.id == repo_blobs.c.repo_id).where(own)
+    sent = select(repo_xorbs.c.xorb).join(repos, repos.c.id == repo_xorbs.c.repo_id).where(own)
+    named = exists().where(xet_file_xorbs.c.xorb == xorbs.c.id)
+    files = select(func.coalesce(func.sum(blobs.c.size), 0)).where(blobs.c.sha256.in_(held))
+    unnamed = select(func.coalesce(func.sum(xorbs.c.size), 0)).where(xorbs.c.id.in_(sent), ~named)
+    return sum([int((await connection.execute(query)).scalar_one()) for query in (files, unnamed)])
 
 
 async def repo_bytes(connection: AsyncConnection, repo: int) -> int:
@@ -243,10 +273,7 @@ async def quota_of(connection: AsyncConnection, namespace: int) -> int | None:
     return (await connection.execute(select(namespaces.c.quota).where(namespaces.c.id == namespace))).scalar()
 
 
-def _blob_row(blob: Blob) -> dict[str, object]:
-    return {"sha256": blob.sha256, "size": blob.size, "place": blob.place, "created": time.time()}
-
-
-def _portions(keys: Collection[str]) -> Iterable[Sequence[str]]:
-    each = sorted(set(keys))
-    return (each[start : start + LOOKUP] for start in range(0, len(each), LOOKUP))
+async def _add_blobs(connection: AsyncConnection, found: Iterable[Blob]) -> None:
+    now = time.time()
+    rows = [{"sha256": blob.sha256, "size": blob.size, "place": blob.place, "created": now} for blob in found]
+    await add_or_renew(connection, blobs, rows, ["created"], {"place": LOST})

@@ -11,9 +11,13 @@ from sqlalchemy import Connection, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from hfbench.registry.fault_points import passed
+
 BUSY_SECONDS = 30
 """How long a writer waits for another one on SQLite."""
 PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={BUSY_SECONDS * 1000}")
+SWEEPING = 0x68666265
+"""The number of the lock on PostgreSQL that lets nobody write while something is removed."""
 WRITES = "writes"
 """The execution option of a transaction that will write."""
 
@@ -40,16 +44,34 @@ class Database:
             yield connection
 
     @asynccontextmanager
+    async def sweeping(self) -> AsyncIterator[AsyncConnection]:
+        """As `writing`, while no other transaction writes, of whatever process: for removing what nobody needs.
+
+        Whoever decides by what a transaction sees, and removes in it, removes nothing that another one just took up.
+        """
+        async with self._changing("pg_advisory_xact_lock") as connection:
+            yield connection
+
+    @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:
         """A connection whose changes are committed at the end of the `with`, or undone by an exception.
 
         SQLite takes its write lock at the beginning, so that what was read cannot change before the commit, and within
         a process writers queue for it; on PostgreSQL queries say which rows they lock.
         """
+        async with self._changing("pg_advisory_xact_lock_shared") as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def _changing(self, lock: str) -> AsyncIterator[AsyncConnection]:
         async with self._turn, self.engine.connect() as connection:
             await connection.execution_options(**{WRITES: True})
             async with connection.begin():
+                if not self.is_sqlite:
+                    await connection.exec_driver_sql(f"SELECT {lock}({SWEEPING})")
                 yield connection
+                passed("commit")
+            passed("committed")
 
     async def close(self) -> None:
         """Give all connections back."""

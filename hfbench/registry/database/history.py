@@ -122,6 +122,12 @@ async def add_commit(connection: AsyncConnection, repo: int, commit: Commit) -> 
     await connection.execute(insert(commits).values(row))
 
 
+async def complete_commit(connection: AsyncConnection, repo: int, id: str, tree: str) -> None:
+    """Let an imported commit have the files of it that came later."""
+    which = (commits.c.repo_id == repo, commits.c.id == id)
+    await connection.execute(update(commits).where(*which).values(tree=tree))
+
+
 async def log(connection: AsyncConnection, repo: int, start: str, limit: int) -> list[Commit]:
     """The commit `start` and those before it, newest first."""
     chain = (

@@ -21,11 +21,12 @@ from hfbench.registry.database.history import (
     find_commit,
     find_ref,
     find_revision,
+    log,
     move_ref,
     recent_payload,
 )
 from hfbench.registry.database.repos import Repo, change_repo, lock_repo
-from hfbench.registry.errors import BadRequest, RepoNotFound, RevisionNotFound, StaleParent
+from hfbench.registry.errors import BadRequest, Refusal, RepoNotFound, RevisionNotFound, StaleParent
 from hfbench.registry.revisions.changes import Changes, apply
 from hfbench.registry.revisions.entries import EMPTY, blob_git_id, file_entry, lfs_entry
 from hfbench.registry.revisions.intake import Intake
@@ -34,6 +35,8 @@ from hfbench.registry.revisions.trees import Trees
 
 RETRY_SECONDS = 300.0
 """How long the same request is taken for a repetition of the one before."""
+LOOKED_BACK = 1000
+"""Commits among which it is looked for."""
 NAMED = 5
 """Absent uploads that an error names."""
 
@@ -85,15 +88,22 @@ async def commit(
         if not await lock_repo(connection, repo.id):
             raise RepoNotFound(anonymous=caller.anonymous)
         head = await _head(connection, repo, branch)
-        if repeated := await _repeated(connection, repo, head, draught):
-            return repeated, False
+        payload = hashlib.sha256(f"{branch}\0{draught.payload}".encode()).hexdigest()
+        earlier = await _earlier(connection, repo, head, payload)
+        if earlier and (earlier.id == head.id or draught.head.parent == earlier.parent):
+            return earlier, False
         if draught.head.parent and draught.head.parent != head.id:
             raise StaleParent
         await _settle_uploads(connection, repo, draught, caller)
-        tree, made = await apply(draught.changes, trees, connection, head.tree)
+        try:
+            tree, made = await apply(draught.changes, trees, connection, head.tree)
+        except Refusal as error:
+            if earlier and error.code == "EntryNotFound":  # it deleted this itself, and others came after it
+                return earlier, False
+            raise
         if tree.id == head.tree:
             return head, False
-        new = _commit_of(repo, head.id, tree.id, draught, caller.name)
+        new = _made(repo.id, head.id, tree.id, draught.head, caller.name, payload)
         await trees.save(connection, made)
         await add_commit(connection, repo.id, new)
         await move_ref(connection, repo.id, branch, new.id)
@@ -112,14 +122,13 @@ async def _head(connection: AsyncConnection, repo: Repo, branch: str) -> Commit:
     return found
 
 
-async def _repeated(connection: AsyncConnection, repo: Repo, head: Commit, draught: Draught) -> Commit | None:
-    """The commit an earlier sending of this very request made: its reply was lost, and the client asks again."""
-    since = time.time() - RETRY_SECONDS
-    found = await recent_payload(connection, repo.id, draught.payload, since)
-    if found is None:
-        return None
-    same_parent = bool(draught.head.parent) and draught.head.parent == found.parent
-    return found if found.id == head.id or same_parent else None
+async def _earlier(connection: AsyncConnection, repo: Repo, head: Commit, payload: str) -> Commit | None:
+    """The commit of this branch that an earlier sending of this very request made, if its reply was lost and the client
+    asks again."""
+    found = await recent_payload(connection, repo.id, payload, time.time() - RETRY_SECONDS)
+    if found is None or found.id == head.id:
+        return found
+    return found if found in await log(connection, repo.id, head.id, LOOKED_BACK) else None
 
 
 async def _settle_uploads(connection: AsyncConnection, repo: Repo, draught: Draught, caller: Caller) -> None:
@@ -137,10 +146,6 @@ def first_commit(repo: int, author: str) -> Commit:
     """The empty commit every repository begins with."""
     head = Head("initial commit", "", "")
     return _made(repo, "", EMPTY.id, head, author, "")
-
-
-def _commit_of(repo: Repo, parent: str, tree: str, draught: Draught, author: str) -> Commit:
-    return _made(repo.id, parent, tree, draught.head, author, draught.payload)
 
 
 def _made(repo: int, parent: str, tree: str, head: Head, author: str, payload: str) -> Commit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 
-from hfbench.registry.database.content import FILE, Blob, add_blob, add_inline, find_blob
+from hfbench.registry.database.content import FILE, LOST, Blob, add_blob, add_inline, find_blob
 from hfbench.registry.database.engine import Database
 from hfbench.registry.storage.drafts import Draft
 from hfbench.registry.storage.layout import Layout
@@ -46,9 +46,9 @@ class Intake:
 
     async def _keep_file(self, sha256: str, content: bytes) -> None:
         async with self._database.reading() as connection:
-            if await find_blob(connection, sha256):
-                return
-        await asyncio.to_thread(self._write, sha256, content)
+            known = await find_blob(connection, sha256)
+        if known is None or known.place in (FILE, LOST):
+            await asyncio.to_thread(self._write, sha256, content)
         async with self._database.writing() as connection:
             await add_blob(connection, Blob(sha256, len(content), FILE))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 from typing import Any
 
 from sqlalchemy import Column, func, select
@@ -26,7 +28,7 @@ async def health(call: Call) -> Response:
 
 @router.get("/metrics")
 async def metrics(call: Call) -> Response:
-    """Counters of this worker and sizes of the hub, for Prometheus; for administrators, since they tell of all."""
+    """Counters of all workers and sizes of the hub, for Prometheus; for administrators, since they tell of all."""
     async with call.hub.database.reading() as connection:
         caller = await call.somebody(connection)
         if not caller.is_admin:
@@ -36,7 +38,10 @@ async def metrics(call: Call) -> Response:
             "blob_bytes": ("Bytes of all files, each counted once", await _sum(connection, blobs.c.size)),
             "xorb_bytes": ("Bytes of all xorbs on disk", await _sum(connection, xorbs.c.size)),
         }
-    return PlainTextResponse(call.hub.metrics.text(sizes), media_type="text/plain; version=0.0.4")
+    layout = call.hub.layout
+    sizes["free_bytes"] = ("Bytes free on the disk of the hub", float(shutil.disk_usage(layout.root).free))
+    counted = await asyncio.to_thread(call.hub.metrics.with_others, layout.counters)
+    return PlainTextResponse(counted.text(sizes), media_type="text/plain; version=0.0.4")
 
 
 async def _sum(connection: AsyncConnection, column: Column[Any]) -> float:

@@ -12,14 +12,16 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 from starlette.responses import JSONResponse, Response
 
+from hfbench.registry.access.rules import may_write
 from hfbench.registry.call import Call
-from hfbench.registry.database.content import FILE, Blob, add_blob, find_blob, held_blobs, hold_blobs
+from hfbench.registry.database.content import FILE, LOST, Blob, add_blob, find_blob, held_blobs, hold_blobs
+from hfbench.registry.database.people import caller_of_token
 from hfbench.registry.database.repos import Repo, repo_by_id
 from hfbench.registry.errors import BadRequest, Forbidden, Refusal
 from hfbench.registry.names import SHA256
 from hfbench.registry.quotas import require_room
 from hfbench.registry.routing import router
-from hfbench.registry.storage.blobs import complete_parts, receive_blob, receive_part
+from hfbench.registry.storage.blobs import complete_parts, receive_blob, receive_part, require_kept
 
 LFS_JSON = "application/vnd.git-lfs+json"
 MOST_OBJECTS = 1000
@@ -63,7 +65,8 @@ async def _batch(call: Call) -> Response:
         await hold_blobs(connection, repo.id, held)
         absent = [each for each in wanted if each.sha256 not in held]
         await require_room(connection, call.hub.settings, repo, sum(each.size for each in absent))
-    told = [_told(call, repo, each, known=each.sha256 in held, multipart=multipart) for each in wanted]
+    who = {"repo": repo.id, "token": caller.token}
+    told = [_told(call, who, each, known=each.sha256 in held, multipart=multipart) for each in wanted]
     in_parts = any("header" in each.get("actions", {}).get("upload", {}) for each in told)
     transfer = "multipart" if in_parts else "basic"
     return JSONResponse({"transfer": transfer, "objects": told}, media_type=LFS_JSON)
@@ -94,10 +97,13 @@ async def _verify(call: Call) -> Response:
 @router.put("/_lfs/whole/{sealed}")
 async def put_whole(call: Call) -> Response:
     """The bytes of one object."""
-    claims = _claims(call, WHOLE)
+    claims = await _claims(call, WHOLE)
     async with call.hub.database.reading() as connection:
         known = await find_blob(connection, claims["sha256"])
-    await receive_blob(call.hub.layout, call.stream(), claims["sha256"], claims["size"], keep=known is None)
+    keep = known is None or known.place in (FILE, LOST)  # what is there may be damaged
+    await receive_blob(call.hub.layout, call.stream(), claims["sha256"], claims["size"], keep=keep)
+    if keep:
+        call.hub.trust.note(call.hub.layout.blob(claims["sha256"]))
     await _arrived(call, claims)
     return Response(status_code=200)
 
@@ -105,7 +111,7 @@ async def put_whole(call: Call) -> Response:
 @router.put("/_lfs/part/{sealed}")
 async def put_part(call: Call) -> Response:
     """The bytes of one part of an object."""
-    claims = _claims(call, PART)
+    claims = await _claims(call, PART)
     path = call.hub.layout.uploads / claims["upload"]
     await receive_part(path, call.stream(), claims["start"], claims["size"])
     return Response(status_code=200, headers={"ETag": f'"{claims["number"]}"'})
@@ -114,13 +120,14 @@ async def put_part(call: Call) -> Response:
 @router.post("/_lfs/complete/{sealed}")
 async def complete(call: Call) -> Response:
     """All parts are sent: they are hashed, and kept when they make the object."""
-    claims = _claims(call, COMPLETE)
+    claims = await _claims(call, COMPLETE)
     given = (await call.json()).get("parts")
     numbers = {part.get("partNumber") for part in given if isinstance(part, dict)} if isinstance(given, list) else set()
     if numbers != set(range(1, claims["parts"] + 1)):
         raise BadRequest(f"The upload has {claims['parts']} parts, {len(numbers)} were named.")
     path = call.hub.layout.uploads / claims["upload"]
-    await asyncio.to_thread(complete_parts, call.hub.layout, path, claims["sha256"], claims["size"])
+    if await asyncio.to_thread(complete_parts, call.hub.layout, path, claims["sha256"], claims["size"]):
+        call.hub.trust.note(call.hub.layout.blob(claims["sha256"]))
     await _arrived(call, claims)
     return JSONResponse({})
 
@@ -130,6 +137,9 @@ async def _arrived(call: Call, claims: dict[str, Any]) -> None:
     async with call.hub.database.writing() as connection:
         if await repo_by_id(connection, claims["repo"]) is None:
             raise Refusal(404, "The repository of this upload is gone.")
+        known = await find_blob(connection, claims["sha256"])
+        if known is None or known.place in (FILE, LOST):
+            require_kept(call.hub.layout.blob(claims["sha256"]), claims["size"])
         await add_blob(connection, Blob(claims["sha256"], claims["size"], FILE))
         await hold_blobs(connection, claims["repo"], [claims["sha256"]])
 
@@ -143,19 +153,27 @@ async def _writable(call: Call, connection: AsyncConnection) -> Repo:
     return repo
 
 
-def _claims(call: Call, purpose: str) -> dict[str, Any]:
+async def _claims(call: Call, purpose: str) -> dict[str, Any]:
+    """What a link permits; Forbidden once whoever asked for it may not write any more."""
     claims = call.hub.signer.open(purpose, call.params["sealed"])
     if claims is None:
         raise Forbidden("This upload link is not one of this hub, or has expired: ask for a new one.")
+    async with call.hub.database.reading() as connection:
+        caller = await caller_of_token(connection, claims["token"])
+        repo = await repo_by_id(connection, claims["repo"])
+    if repo is None:
+        raise Refusal(404, "The repository of this upload is gone.")
+    if caller is None or not may_write(caller, repo):
+        raise Forbidden("The token by which this upload was begun may not write there any more.")
     return claims
 
 
-def _told(call: Call, repo: Repo, wanted: Wanted, *, known: bool, multipart: bool) -> dict[str, Any]:
+def _told(call: Call, who: dict[str, int], wanted: Wanted, *, known: bool, multipart: bool) -> dict[str, Any]:
     told: dict[str, Any] = {"oid": wanted.sha256, "size": wanted.size}
     if known:
         return told
     settings = call.hub.settings
-    claims = {"repo": repo.id, "sha256": wanted.sha256, "size": wanted.size}
+    claims: dict[str, Any] = {**who, "sha256": wanted.sha256, "size": wanted.size}
     if not multipart or wanted.size < settings.multipart_bytes:
         return told | {"actions": {"upload": {"href": _link(call, WHOLE, claims)}}}
     if ceil(wanted.size / settings.part_bytes) > MOST_PARTS:
@@ -171,7 +189,8 @@ def _parts(claims: dict[str, Any], length: int) -> Iterator[dict[str, Any]]:
     for place in range(claims["parts"]):
         start = place * length
         size = min(length, claims["size"] - start)
-        yield {"upload": claims["upload"], "number": place + 1, "start": start, "size": size}
+        who = {name: claims[name] for name in ("repo", "token", "upload")}
+        yield {**who, "number": place + 1, "start": start, "size": size}
 
 
 def _link(call: Call, purpose: str, claims: dict[str, Any]) -> str:

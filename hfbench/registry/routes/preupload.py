@@ -9,16 +9,14 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from hfbench.registry.call import Call
+from hfbench.registry.database.content import lost_among
 from hfbench.registry.errors import BadRequest
+from hfbench.registry.modes import mode_of
 from hfbench.registry.names import check_path
 from hfbench.registry.quotas import require_room
 from hfbench.registry.routing import router
-from hfbench.units import MIB
 
-LARGEST_TEXT = MIB
-"""Bytes up to which text is sent within the commit."""
 MOST_FILES = 1000
-ALWAYS_LFS = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".onnx", ".npz", ".npy", ".h5", ".msgpack", ".parquet")
 
 
 @router.post("/api/{kind}/{namespace}/{name}/preupload/{revision}")
@@ -33,32 +31,15 @@ async def preupload(call: Call) -> Response:
         repo = await call.writable_repo(connection)
         commit = await call.revision(connection, repo)
         await require_room(connection, call.hub.settings, repo, sum(size for _, size, _ in asked))
+        found = {path: await call.hub.trees.find(connection, commit.tree, path) for path, _, _ in asked}
+        lost = await lost_among(connection, [entry.target for entry in found.values() if entry])
         for path, size, sample in asked:
-            answer: dict[str, Any] = {"path": path, "uploadMode": _mode(path, size, sample), "shouldIgnore": False}
-            there = await call.hub.trees.find(connection, commit.tree, path)
-            if there is not None and not there.is_folder:
+            answer: dict[str, Any] = {"path": path, "uploadMode": mode_of(path, size, sample), "shouldIgnore": False}
+            there = found[path]
+            if there is not None and not there.is_folder and there.target not in lost:
                 answer["oid"] = there.target if there.is_lfs else there.git_id
             told.append(answer)
     return JSONResponse({"files": told})
-
-
-def _mode(path: str, size: int, sample: bytes) -> str:
-    if size == 0:
-        return "regular"
-    if size > LARGEST_TEXT or path.lower().endswith(ALWAYS_LFS):
-        return "lfs"
-    return "regular" if _is_text(sample) else "lfs"
-
-
-def _is_text(sample: bytes) -> bool:
-    """UTF-8 without NUL; the sample may end within a character."""
-    if b"\0" in sample:
-        return False
-    try:
-        sample.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.start >= len(sample) - 3 and error.reason == "unexpected end of data"
-    return True
 
 
 def _asked(file: Any) -> tuple[str, int, bytes]:

@@ -16,6 +16,7 @@ from hfbench.registry.sending import Content
 
 COUNTED = "config.json"
 """The file whose download counts as one of the model."""
+UNCHECKED = "integrity; this hub has not read the whole of this file since it started, and sends a part of it unchecked"
 
 
 @router.get("/{namespace}/{name}/resolve/{revision}/{path...}")
@@ -49,8 +50,9 @@ async def _resolve(call: Call) -> Response:
     if request.method == "GET":
         if path == COUNTED:
             call.hub.downloads[repo.id] += 1
-        if not wants_range:
-            plan = await call.hub.reader.as_file(plan)
+        plan = await call.hub.reader.ready(plan, whole=not wants_range)
+        if plan.unchecked and wants_range:
+            headers["X-HF-Warning"] = UNCHECKED
     return Content(call.hub, plan, headers, range_header=wants_range)
 
 

@@ -5,34 +5,26 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from hfbench.registry.errors import BadRequest, Conflict
-from hfbench.registry.storage.drafts import READ_ONLY, Draft, sync_folder
+from hfbench.registry.errors import BadRequest, Conflict, Refusal
+from hfbench.registry.fault_points import passed
+from hfbench.registry.storage.drafts import READ_ONLY, Draft, gathered, sync_folder
 from hfbench.registry.storage.layout import Layout
 from hfbench.registry.storage.threads import in_a_thread
-from hfbench.units import MIB
-
-GATHERED = 4 * MIB
-"""Bytes gathered before a thread writes and hashes them."""
 
 
-async def gathered(body: AsyncIterator[bytes], size: int) -> AsyncIterator[bytearray]:
-    """The body in large pieces; BadRequest as soon as it has more than `size` bytes, or when it ends with fewer."""
-    pieces, total = bytearray(), 0
+async def announced(body: AsyncIterator[bytes], size: int) -> AsyncIterator[bytes]:
+    """The body; BadRequest as soon as it has more than `size` bytes, or when it ends with fewer."""
+    total = 0
     async for piece in body:
         total += len(piece)
         if total > size:
             raise BadRequest(f"The body has more than the {size:,} bytes that were announced.")
-        pieces += piece
-        if len(pieces) >= GATHERED:
-            yield pieces
-            pieces = bytearray()
+        yield piece
     if total < size:
         raise BadRequest(f"The body ends after {total:,} of {size:,} bytes.")
-    if pieces:
-        yield pieces
 
 
 async def receive_blob(layout: Layout, body: AsyncIterator[bytes], sha256: str, size: int, *, keep: bool) -> None:
@@ -41,12 +33,13 @@ async def receive_blob(layout: Layout, body: AsyncIterator[bytes], sha256: str, 
     digest = hashlib.sha256()
     with await in_a_thread(Draft, layout.drafts) as draft:
 
-        def take(piece: bytearray) -> None:
-            digest.update(piece)
-            draft.write(piece)
+        def take(pieces: Sequence[bytes]) -> None:
+            for piece in pieces:
+                digest.update(piece)
+            draft.write_all(pieces)
 
-        async for piece in gathered(body, size):
-            await in_a_thread(take, piece)
+        async for pieces in gathered(announced(body, size)):
+            await in_a_thread(take, pieces)
         if digest.hexdigest() != sha256:
             raise BadRequest("The content does not have the SHA-256 that was announced.")
         if keep:
@@ -59,9 +52,8 @@ async def receive_part(path: Path, body: AsyncIterator[bytes], start: int, size:
     at = start
     try:
         _hold(handle, path, fcntl.LOCK_SH)
-        async for piece in gathered(body, size):
-            await in_a_thread(_write_at, handle, piece, at)
-            at += len(piece)
+        async for pieces in gathered(announced(body, size)):
+            at = await in_a_thread(_write_at, handle, pieces, at)
     finally:
         os.close(handle)
 
@@ -80,8 +72,11 @@ def _hold(handle: int, path: Path, how: int) -> None:
         raise Conflict("Parts of this upload are still arriving, or it is complete.")
 
 
-def complete_parts(layout: Layout, path: Path, sha256: str, size: int) -> None:
-    """Keep a file that arrived in parts; BadRequest, and nothing kept, when a part is missing or it is another file."""
+def complete_parts(layout: Layout, path: Path, sha256: str, size: int) -> bool:
+    """Keep a file that arrived in parts; BadRequest, and nothing kept, when a part is missing or it is another file.
+
+    False when it was kept before: the client asks again, because the reply was lost.
+    """
     try:
         with path.open("rb") as file:
             _hold(file.fileno(), path, fcntl.LOCK_EX)
@@ -92,16 +87,33 @@ def complete_parts(layout: Layout, path: Path, sha256: str, size: int) -> None:
             if found != size or digest.hexdigest() != sha256:
                 path.unlink()
                 raise BadRequest("The parts do not make the file that was announced: upload it again.")
+            passed("rename")
             os.rename(path, layout.blob(sha256))
+            passed("renamed")
     except FileNotFoundError as error:
-        if layout.blob(sha256).exists():  # the client asks again, because the reply was lost
-            return
+        if layout.blob(sha256).exists():
+            return False
         raise BadRequest("No part of this upload has arrived.") from error
     sync_folder(layout.blob(sha256).parent)
+    passed("synced")
+    return True
 
 
-def _write_at(handle: int, piece: bytearray, at: int) -> None:
-    view = memoryview(piece)
-    while view:
-        done = os.pwrite(handle, view, at)
-        view, at = view[done:], at + done
+def require_kept(path: Path, size: int) -> None:
+    """Refusal unless the file lies there: asked within the transaction that names it, it is not swept any more."""
+    try:
+        kept = path.stat().st_size == size
+    except FileNotFoundError:
+        kept = False
+    if not kept:
+        raise Refusal(503, "The upload met a sweep: send it again.", headers={"Retry-After": "1"})
+
+
+def _write_at(handle: int, pieces: Sequence[bytes], at: int) -> int:
+    """Write the pieces from a byte on; the byte behind them."""
+    for piece in pieces:
+        view = memoryview(piece)
+        while view:
+            done = os.pwrite(handle, view, at)
+            view, at = view[done:], at + done
+    return at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -27,9 +28,11 @@ class Cache:
         """The rebuilt file, noted as used, or None."""
         path = self.layout.cached(sha256)
         try:
-            used = path.stat().st_mtime
-            if time.time() - used > NOTED_EVERY:
-                os.utime(path)
+            told = path.lstat()
+            if not stat.S_ISREG(told.st_mode):
+                return None
+            if (now := time.time_ns()) - told.st_atime_ns > NOTED_EVERY * 1e9:
+                os.utime(path, ns=(now, told.st_mtime_ns))
         except FileNotFoundError:
             return None
         return path
@@ -70,4 +73,4 @@ class Cache:
                 for entry in entries:
                     with suppress(FileNotFoundError):
                         told = entry.stat()
-                        yield told.st_mtime, told.st_size, Path(entry.path)
+                        yield told.st_atime, told.st_size, Path(entry.path)

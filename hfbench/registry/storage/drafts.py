@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from hfbench.registry.fault_points import passed
+from hfbench.units import MIB
+
+GATHERED = 4 * MIB
+"""Bytes that a thread writes at a time."""
 READ_ONLY = 0o444
 """Others may hold hard links to what is kept: nobody writes through one."""
+
+
+async def gathered(body: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+    """The pieces of a body, several at a time and not copied: as many as a thread is worth waking for."""
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in body:
+        pieces.append(piece)
+        size += len(piece)
+        if size >= GATHERED:
+            yield pieces
+            pieces, size = [], 0
+    if pieces:
+        yield pieces
 
 
 class Draft:
@@ -28,8 +48,13 @@ class Draft:
             view = view[done:]
         self.size += len(data)
 
+    def write_all(self, pieces: Sequence[bytes]) -> None:
+        """Append each."""
+        for piece in pieces:
+            self.write(piece)
+
     def keep(self, path: Path, *, durable: bool = True) -> None:
-        """Give it its final name; what is there already stays, because its name tells its content.
+        """Give it its final name, in the place of what is there: these bytes were verified, those may be damaged.
 
         Durable is to outlive a power cut; what can be made again need not.
         """
@@ -37,12 +62,12 @@ class Draft:
         if durable:
             os.fsync(self.file.fileno())
         self.file.close()
-        if path.exists():
-            self.path.unlink()
-        else:
-            os.rename(self.path, path)
+        passed("rename")
+        os.rename(self.path, path)
+        passed("renamed")
         if durable:
             sync_folder(path.parent)
+            passed("synced")
 
     def __enter__(self) -> Self:
         return self

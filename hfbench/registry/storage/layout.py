@@ -46,6 +46,11 @@ class Layout:
         """Files that arrive in parts; they outlive a restart until their links expire."""
         return self.root / "uploads"
 
+    @property
+    def counters(self) -> Path:
+        """What workers counted, for each other."""
+        return self.root / "run"
+
     def blob(self, sha256: str) -> Path:
         """A file that was uploaded whole."""
         return self.root / "blobs" / sha256[:2] / sha256
@@ -60,7 +65,7 @@ class Layout:
 
     def folders(self) -> Iterator[Path]:
         """Every folder there has to be, parents first."""
-        yield from (self.root, self.drafts, self.uploads)
+        yield from (self.root, self.drafts, self.uploads, self.counters)
         for kind in ("blobs", "xorbs", "cache"):
             yield self.root / kind
             yield from (self.root / kind / fan for fan in FANS)

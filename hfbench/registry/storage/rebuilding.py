@@ -14,18 +14,16 @@ from hfbench.registry.storage.cache import Cache
 from hfbench.registry.storage.drafts import Draft
 from hfbench.registry.storage.layout import Layout
 from hfbench.registry.storage.threads import in_a_thread
+from hfbench.registry.storage.trust import DamagedError, Trust
 from hfbench.registry.xet.hashes import spelled
 from hfbench.registry.xet.rebuild import Indexes, rebuilt
 from hfbench.registry.xet.shards import Term
+from hfbench.registry.xet.xorbs import XorbError
 from hfbench.units import MIB
 
 PIECE = MIB
 GLANCE = 0.02
 """Seconds between two looks at a file that grows."""
-
-
-class DamagedError(Exception):
-    """Stored content that is not what its name says: it is never served to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +76,8 @@ class Rebuilding:
 class Rebuilder:
     """Fills the cache; several requests for one file share the work."""
 
-    def __init__(self, layout: Layout, cache: Cache) -> None:
-        self._layout, self._cache = layout, cache
+    def __init__(self, layout: Layout, cache: Cache, trust: Trust | None = None) -> None:
+        self._layout, self._cache, self._trust = layout, cache, trust or Trust()
         self._running: dict[tuple[str, tuple[Term, ...]], Rebuilding] = {}
 
     def start(self, recipe: Recipe, keep_as: Path) -> Rebuilding:
@@ -107,10 +105,13 @@ class Rebuilder:
         await asyncio.to_thread(run)
 
     def pieces(self, recipe: Recipe, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-        """The bytes of a file from `start` to `end`, straight from the xorbs."""
-        return rebuilt(
-            recipe.terms, recipe.indexes, lambda xorb: self._layout.xorb(spelled(xorb)), start=start, end=end
-        )
+        """The bytes of a file from `start` to `end`, straight from the xorbs; DamagedError where one was damaged."""
+        try:
+            yield from rebuilt(
+                recipe.terms, recipe.indexes, lambda xorb: self._layout.xorb(spelled(xorb)), start=start, end=end
+            )
+        except (XorbError, FileNotFoundError) as error:
+            raise DamagedError(f"{recipe.sha256} cannot be rebuilt: {error}") from error
 
     async def _run(self, recipe: Recipe, draft: Draft, keep_as: Path) -> None:
         def run() -> None:
@@ -118,6 +119,7 @@ class Rebuilder:
                 for piece in verified(self.pieces(recipe), recipe.sha256):
                     draft.write(piece)
                 draft.keep(keep_as, durable=keep_as != self._layout.cached(recipe.sha256))
+            self._trust.note(keep_as)
             self._cache.shrink()
 
         try:
@@ -159,3 +161,6 @@ async def in_thread(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     """The pieces of an iterator that blocks, each made in a thread."""
     while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
         yield piece
+
+
+__all__ = ["DamagedError", "Rebuilder", "Recipe", "gathered_pieces", "in_thread", "verified"]

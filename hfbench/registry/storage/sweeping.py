@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from hfbench.registry.storage.drafts import sync_folder
 from hfbench.registry.storage.layout import Layout
 
 PARTS_STAY = 24 * 3600.0
-"""Seconds an upload in parts stays after its last part came."""
+"""Seconds a draft, or an upload in parts, stays after it was written to."""
 
 
 def make_folders(layout: Layout) -> None:
@@ -23,15 +24,25 @@ def make_folders(layout: Layout) -> None:
 
 def sweep(layout: Layout) -> int:
     """Remove what a server that died left behind; bytes freed. Only while no server runs on the folder."""
+    return sum(map(_remove, layout.drafts.iterdir())) + sweep_abandoned(layout)
+
+
+def sweep_abandoned(layout: Layout) -> int:
+    """Remove drafts and uploads in parts that nobody wrote to for a day, as a worker leaves them that is killed; bytes
+    freed. Servers may run."""
+    before = time.time() - PARTS_STAY
     freed = 0
-    for draft in layout.drafts.iterdir():
-        with suppress(FileNotFoundError):
-            freed += draft.stat().st_size
-            draft.unlink()
-    for upload in layout.uploads.iterdir():
-        with suppress(FileNotFoundError):
-            told = upload.stat()
-            if time.time() - told.st_mtime > PARTS_STAY:
-                freed += told.st_size
-                upload.unlink()
+    for folder in (layout.drafts, layout.uploads):
+        for path in folder.iterdir():
+            with suppress(FileNotFoundError):
+                freed += _remove(path) if path.lstat().st_mtime < before else 0
     return freed
+
+
+def _remove(path: Path) -> int:
+    try:
+        size = path.lstat().st_size
+        path.unlink()
+    except FileNotFoundError:
+        return 0
+    return size

@@ -41,19 +41,22 @@ def rebuilt(
 ) -> Iterator[bytes]:
     """The bytes `start` to `end` of a file, the last not included, in pieces of a chunk.
 
-    FileNotFoundError or XorbError where a xorb is gone or damaged.
+    FileNotFoundError or XorbError where a xorb is gone or damaged; of a whole file the caller compares the hash.
     """
-    at = 0
+    at, hashed = 0, start > 0 or end is not None
     for term in terms:
         below, at = at, at + term.length
         if at <= start:
             continue
         if end is not None and below >= end:
             return
-        yield from _stretch(term, indexes[term.xorb], path_of(term.xorb), below, start, at if end is None else end)
+        upto = at if end is None else end
+        yield from _stretch(term, indexes[term.xorb], path_of(term.xorb), below, start, upto, hashed=hashed)
 
 
-def _stretch(term: Term, index: XorbIndex, path: Path, at: int, start: int, end: int) -> Iterator[bytes]:
+def _stretch(
+    term: Term, index: XorbIndex, path: Path, at: int, start: int, end: int, *, hashed: bool
+) -> Iterator[bytes]:
     """What of one stretch, which begins at byte `at` of the file, lies between `start` and `end`."""
     with path.open("rb") as file:
         place = term.start
@@ -63,7 +66,7 @@ def _stretch(term: Term, index: XorbIndex, path: Path, at: int, start: int, end:
                 place, at = place + 1, at + length
                 continue
             upto = min(place + STRIDE, term.end)
-            for data in read_range(file, index, place, upto):
+            for data in read_range(file, index, place, upto, hashed=hashed):
                 if at >= end:
                     return
                 piece = data[max(start - at, 0) : end - at]

@@ -135,8 +135,11 @@ def ungrouped(data: bytes) -> bytes:
     return bytes(out)
 
 
-def read_range(file: BinaryIO, index: XorbIndex, start: int, end: int) -> Iterator[bytes]:
-    """The contents of chunks `start` to `end`, the last not included; XorbError where the file was damaged."""
+def read_range(file: BinaryIO, index: XorbIndex, start: int, end: int, *, hashed: bool = True) -> Iterator[bytes]:
+    """The contents of chunks `start` to `end`, the last not included; XorbError where the file was damaged.
+
+    Not hashed is for who hashes the whole anyway.
+    """
     begin = index.begin(start)
     file.seek(begin)
     packed = memoryview(file.read(index.chunks[end - 1].end - begin))
@@ -146,7 +149,10 @@ def read_range(file: BinaryIO, index: XorbIndex, start: int, end: int) -> Iterat
         packed_length, scheme, length = split_header(bytes(row[:HEADER]), at)
         if packed_length != len(row) - HEADER or length != chunk.length:
             raise XorbError("a chunk is not as long as it was", at=at)
-        yield unpacked(row[HEADER:], scheme, length, at)
+        data = unpacked(row[HEADER:], scheme, length, at)
+        if hashed and chunk_hash(data) != chunk.hash:
+            raise XorbError("a chunk is not what it was", at=at)
+        yield data
 
 
 def pack_xorb(contents: Sequence[bytes]) -> tuple[bytes, bytes]:

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import resource
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from hfbench.errors import HfbenchError, UsageError
 from hfbench.hub.facts import HubFile
 from hfbench.hub.pull import pull
 from hfbench.hub.pulling import crew, places
-from hfbench.hub.pulling.crew import Wish
+from hfbench.hub.pulling.content import Wish
 from hfbench.hub.pulling.facts import Pulled
 from hfbench.jobs.run import Run
 
@@ -107,7 +108,7 @@ def test_wrong_bytes_of_the_right_size_are_never_published(hub: StandIn, cache: 
     assert not (cache / "models--org--model" / "refs" / "main").exists()
     assert not [name for name in blobs(cache) if name.startswith(etag(WEIGHTS))]
     del hub.answers[AT]
-    assert pulled(hub, cache).fetched_bytes == len(WEIGHTS)
+    assert pulled(hub, cache).fetched_bytes >= len(WEIGHTS)
 
 
 def test_a_hub_that_says_another_hash_than_it_listed_is_refused_before_the_bytes(hub: StandIn, cache: Path) -> None:
@@ -139,7 +140,7 @@ def test_what_came_before_the_network_went_is_kept_and_not_asked_for_again(hub: 
     hub.answers[AT] = cut_after(5 * MIB)
 
     def gone(at: BaseHTTPRequestHandler) -> None:
-        hub.answers[AT] = lambda at: at.connection.close()
+        hub.answers[AT] = lambda at: at.connection.shutdown(socket.SHUT_RDWR)
         cut_after(5 * MIB)(at)
 
     hub.answers[AT] = gone
@@ -158,7 +159,7 @@ def test_an_earlier_run_that_left_damage_costs_one_new_start_and_says_so(hub: St
     hub.answers[AT] = cut_after(5 * MIB)
     with pytest.raises(HfbenchError):
         pulled(hub, cache, wish=Wish(patience=0.1))
-    part = next((cache / "models--org--model" / "blobs").glob("*.hfbench.incomplete"))
+    part = cache / "models--org--model" / "blobs" / f"{etag(WEIGHTS)}.hfbench.incomplete"
     with part.open("r+b") as file:
         file.seek(MIB)
         file.write(b"damaged")
@@ -256,6 +257,54 @@ def test_a_file_system_without_links_gets_files_and_is_told_of(
     assert not (Path(done.folder) / "model.safetensors").is_symlink()
     assert any("has no symbolic links" in note for note in done.notes)
     assert pulled(hub, cache).fetched_bytes == 0
+
+
+def test_a_file_system_without_flock_gets_markers_and_is_told_of(
+    hub: StandIn, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Simulated: flock answers as a file system without it does."""
+    import fcntl
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    done = pulled(hub, cache)
+    assert (Path(done.folder) / "model.safetensors").read_bytes() == WEIGHTS
+    assert any("has no flock" in note for note in done.notes)
+    assert not [path for path in (cache / ".locks").rglob("*.lock") if path.read_bytes()], "no marker stays behind"
+
+
+def other_blob(cache: Path, content: bytes) -> Path:
+    """The content in another repository of the cache, under the name of the weights."""
+    blob = cache / "models--org--other" / "blobs" / etag(WEIGHTS)
+    blob.parent.mkdir(parents=True)
+    blob.write_bytes(content)
+    return blob
+
+
+def test_a_content_that_another_model_has_is_copied_and_not_fetched(hub: StandIn, cache: Path, tmp_path: Path) -> None:
+    other_blob(cache, WEIGHTS)
+    for more in ({}, {"to": tmp_path / "plain"}):
+        done = pulled(hub, cache, **more)
+        assert done.copied_bytes == len(WEIGHTS)
+        assert (Path(done.folder) / "model.safetensors").read_bytes() == WEIGHTS
+    assert not [path for path in hub.paths() if path.endswith("model.safetensors")]
+
+
+def test_a_damaged_copy_in_another_model_is_not_believed(hub: StandIn, cache: Path) -> None:
+    other_blob(cache, WEIGHTS[:-1] + b"X")
+    done = pulled(hub, cache)
+    assert done.restarted == ("model.safetensors",)
+    assert (Path(done.folder) / "model.safetensors").read_bytes() == WEIGHTS
+
+
+def test_a_link_in_another_model_is_not_copied_through(hub: StandIn, cache: Path, tmp_path: Path) -> None:
+    blob = other_blob(cache, b"")
+    blob.unlink()
+    (tmp_path / "secret").write_bytes(WEIGHTS)
+    blob.symlink_to(tmp_path / "secret")
+    assert pulled(hub, cache).copied_bytes == 0
 
 
 def test_leftovers_of_stock_clients_are_explained_and_left_alone(hub: StandIn, cache: Path) -> None:
