@@ -72,6 +72,8 @@ class Workbench(TypeAhead):
         Binding("4", "go('kernels')", "kernels", show=False, id="app.kernels"),
         Binding("5", "go('engines')", "engines", show=False, id="app.engines"),
         Binding("6", "go('doctor')", "doctor", show=False, id="app.doctor"),
+        Binding("7", "go('cache')", "cache", show=False, id="app.cache"),
+        Binding("8", "go('registry')", "registry", show=False, id="app.registry"),
         Binding("colon", "command_palette", "palette", show=False, id="app.palette"),
         Binding("semicolon", "jump", "jump", show=False, id="app.jump"),
         Binding("r", "record", "record", show=False, id="app.record"),

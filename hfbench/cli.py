@@ -16,6 +16,7 @@ COMMANDS = {
     "jobs": "list, show, follow, cancel and remove jobs",
     "config": "where the configuration is, what it says, whether it is right",
     "actions": "every action with its fields, or their JSON Schema",
+    "registry": "a private hub for Hugging Face clients: init, serve, user, token",
     "docs": "write, check or print the generated pages",
 }
 """Housekeeping commands, one a file in `commands/`; all other commands are actions."""

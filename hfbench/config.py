@@ -94,6 +94,29 @@ class SignaturesConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HubConfig:
+    """How hubs are used."""
+
+    endpoint: str = ""
+    """The endpoint that is meant where none is named; HF_ENDPOINT goes before it."""
+    offline: bool = False
+    """Ask no network, as HF_HUB_OFFLINE does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointConfig:
+    """One hub. Its token is told by reference: the file of settings never holds a secret."""
+
+    url: str = ""
+    token_env: str = ""
+    """An environment variable."""
+    token_file: str = ""
+    """A file that holds the token and nothing else."""
+    token_keyring: str = ""
+    """`SERVICE/USER` of the system's keyring."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Config:
     """All settings, defaults filled in."""
 
@@ -106,6 +129,9 @@ class Config:
     licences: LicencesConfig = LicencesConfig()
     signatures: SignaturesConfig = SignaturesConfig()
     engines: EnginesConfig = EnginesConfig()
+    hub: HubConfig = HubConfig()
+    endpoints: dict[str, EndpointConfig] = field(default_factory=dict)
+    """Hubs by name: `[endpoints.lab]` with `url = "http://lab:8080"`."""
 
 
 def read_config(path: Path | None = None) -> Config:
@@ -210,6 +236,8 @@ class _Reading:
         for key, value in data.items():
             if key not in hints:
                 near = did_you_mean(key, hints) or f"known: {', '.join(hints)}"
+                if kind is EndpointConfig and key == "token":
+                    near = "a token is never kept here: name it with token_env, token_file or token_keyring"
                 self.tell(f"unknown key {prefix + key!r}", near)
             elif (read := self._value(hints[key], value, prefix + key)) is not None:
                 given[key] = read

@@ -45,6 +45,16 @@ def jobs_root() -> Path:
     return _root("jobs") if os.environ.get(HOME) else _root("jobs") / "jobs"
 
 
+def registry_root() -> Path:
+    """Folder of this user's own hub: models are data."""
+    return _root("registry") if os.environ.get(HOME) else _root("jobs") / "registry"
+
+
+def remote_root() -> Path:
+    """Folder of models on hubs that were opened without their weights, a folder an endpoint."""
+    return _root("cache") / "remote"
+
+
 def leases_root() -> Path:
     """Folder of device locks, one for the whole machine unless HFBENCH_HOME sets a private one."""
     if os.environ.get(HOME):

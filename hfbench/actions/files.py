@@ -113,6 +113,8 @@ def _state(entry: FileEntry) -> str:
         return " ".join(filter(None, [_SIGNS[entry.verdict], digest]))
     if entry.problem:
         return "x"
+    if entry.held != "whole":
+        return "header" if entry.held == "header" else "on the hub"
     return "pointer" if entry.lfs else "link" if entry.target else ""
 
 

@@ -64,7 +64,9 @@ def _identity(result: ModelSummary) -> Iterator[Row]:
     yield "type", _fit(kind or "not told by a configuration")
     commit = f" at {result.commit[:12]}" if result.commit else ""
     yield "folder", _fit(result.folder)
-    yield "source", _fit(f"{result.source}{commit}, {counted(result.files, 'file')}, {show_bytes(result.disk_bytes)}")
+    size = f"{counted(result.files, 'file')}, {show_bytes(result.disk_bytes)}"
+    left = "; of the weights only the headers are here" if result.source == "remote" else ""
+    yield "source", _fit(f"{result.source}{commit}, {size}{left}")
 
 
 def _weights(result: ModelSummary) -> Iterator[Row]:

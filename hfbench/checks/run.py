@@ -12,6 +12,7 @@ from hfbench.checks.finding import SEVERITIES, Finding, Verdict, verdict_of
 from hfbench.checks.subject import Options, Subject
 from hfbench.checks.target import find, troubled
 from hfbench.errors import HfbenchError
+from hfbench.models.remote_mark import refuse_headers_only
 from hfbench.models.values.decode import load_numpy
 from hfbench.models.values.facts import ValueScan
 
@@ -55,13 +56,14 @@ def check(
 ) -> Report:
     """The report on a target; `watch` is told the bytes of values read and their total, if the options ask for them.
 
-    UsageError when the target is no folder, no file of weights and no reference, MissingError when values are asked
-    for and numpy is not there.
+    UsageError when the target is no folder, no file of weights and no reference; where values are asked for,
+    MissingError without numpy and WeightsAbsent for a model that was left on its hub.
     """
     subject = find(target, cache_dir=cache_dir, options=options)
     subject.watch = watch
     if subject.options.values:
         load_numpy()
+        refuse_headers_only(subject.folder, "reading values")
     try:
         return report_on(subject)
     except HfbenchError as error:  # the folder went away or became unreadable meanwhile

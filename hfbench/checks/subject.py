@@ -140,6 +140,11 @@ class Subject:
         return WeightSet("safetensors" if shards else "other", shards, None, ())
 
     @property
+    def headers_only(self) -> bool:
+        """True when weights were left on a hub: of their values nothing can be said."""
+        return any(shard.held != "whole" for shard in self.weights.shards)
+
+    @property
     def complete(self) -> bool:
         """True when every tensor of the model was seen: only then may a rule say that one is missing."""
         checkpoint = self.checkpoint
@@ -273,7 +278,7 @@ class Subject:
     def _scanned(self) -> Iterator[tuple[ModelFile, PickleScan]]:
         walk = Walk()
         for each in self.files:
-            if not each.problem and each.name.lower().endswith(PICKLE_SUFFIXES):
+            if not each.problem and each.held == "whole" and each.name.lower().endswith(PICKLE_SUFFIXES):
                 try:
                     with open_regular(each.path, self.folder) as file:
                         if is_lfs_pointer(file.read(LOOK)):

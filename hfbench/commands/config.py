@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hfbench.commands.parser import Parser
@@ -43,11 +43,19 @@ def main(words: Sequence[str]) -> int:
 def toml_lines(settings: Mapping[str, Any]) -> list[str]:
     """The settings as TOML that reads back to the same."""
     lines: list[str] = []
-    for table, values in settings.items():
-        tables = {f"{table}.{_key(key)}": value for key, value in values.items() if isinstance(value, Mapping)}
-        for name, pairs in (tables or {table: values}).items():
-            lines += [f"[{name}]", *(f"{_key(key)} = {_literal(value)}" for key, value in pairs.items()), ""]
+    for table, values in _flat_tables(settings):
+        lines += [f"[{table}]", *(f"{_key(key)} = {_literal(value)}" for key, value in values.items()), ""]
     return lines[:-1]
+
+
+def _flat_tables(settings: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Tables with their names as TOML writes them; tables of tables give one each."""
+    for name, values in settings.items():
+        nested = {key: value for key, value in values.items() if isinstance(value, Mapping)}
+        if not nested:
+            yield name, values
+        for key, value in nested.items():
+            yield f"{name}.{_key(key)}", value
 
 
 def _path(as_json: bool) -> int:

@@ -15,6 +15,7 @@ from hfbench.convert.gguf_llama import Placement, config_of, placements, sizes_o
 from hfbench.convert.gguf_tokenizer import special_tokens, tokenizer_config, tokenizer_of
 from hfbench.convert.stored import TensorSet
 from hfbench.errors import HfbenchError
+from hfbench.models.remote_mark import refuse_headers_only
 from hfbench.models.values.decode import load_numpy
 
 
@@ -61,6 +62,7 @@ class Dequantized:
 
 def open_gguf(path: Path) -> tuple[dict[str, Any], TensorSet, dict[str, bytes]]:
     """The configuration in Hugging Face's terms, the tensors, and the small files; errors as of `convert_gguf`."""
+    refuse_headers_only(path.parent, "converting")
     file = read_gguf(path)
     sizes = sizes_of(file)
     config = config_of(file, sizes)

@@ -17,6 +17,7 @@ from hfbench.gpu.loading.ahead import read_weights
 from hfbench.models.facts import ModelSummary
 from hfbench.models.problem import counted
 from hfbench.models.reference import Location
+from hfbench.models.remote_mark import refuse_headers_only
 from hfbench.models.summary import summarise
 from hfbench.text import clip
 
@@ -60,6 +61,7 @@ def refuse_broken(location: Location, *, with_text: bool) -> None:
 
     A broken tokenizer is in the way of a text only: random tokens need none.
     """
+    refuse_headers_only(location.folder, "running the model")
     summary = summarise(location)
     harmless = () if with_text else summary.tokenizer.problems
     faults = [each for each in summary.problems if each.severity == "error" and each not in harmless]

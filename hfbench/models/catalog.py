@@ -38,7 +38,7 @@ class ModelEntry:
 
     name: str
     folder: Path
-    source: Literal["local", "cache"]
+    source: Literal["local", "cache", "remote"]
     bytes: int
     """Sizes of the files at the top of the folder, links followed."""
     type: str | None = None

@@ -145,7 +145,8 @@ def read_weights(folder: Path, weights: WeightSet) -> Iterator[ShardRead]:
 def _read(shard: ModelFile, folder: Path) -> tuple[Header | None, Problem | None]:
     try:
         with open_regular(shard.path, folder) as file:
-            return read_header(file, os.fstat(file.fileno()).st_size), None
+            here = os.fstat(file.fileno()).st_size
+            return read_header(file, shard.bytes if shard.held == "header" else here), None
     except ModelError as error:
         return None, error.problem(where=shard.name)
     except OSError as error:

@@ -12,6 +12,7 @@ from typing import BinaryIO, Literal
 
 from hfbench.errors import HfbenchError
 from hfbench.models.problem import ModelError, Problem, quoted
+from hfbench.models.remote_mark import MARK, Held, RemoteMark, read_mark
 
 FileKind = Literal["weights", "index", "config", "tokenizer", "code", "other"]
 
@@ -23,6 +24,9 @@ DEEPEST = 64
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 """What the files of a Hugging Face cache are called."""
+
+SHARED_STORE = ".huggingface-shared-blobs"
+"""The file that marks such a store."""
 
 SKIPPED_FOLDERS = frozenset({".git", ".cache", "__pycache__"})
 
@@ -63,6 +67,8 @@ class ModelFile:
     code: str = ""
     problem: str = ""
     """Why the file cannot be opened, in words, and its code; empty for a plain file."""
+    held: Held = "whole"
+    """How much of it is here: the weights of a model on a hub may be left there, and `bytes` is their size there."""
 
     def as_problem(self) -> Problem:
         """The fault of an entry that cannot be opened."""
@@ -74,8 +80,11 @@ def list_files(folder: Path, *, deep: bool = True) -> list[ModelFile]:
 
     Nothing is opened and no link to a folder is followed. HfbenchError when the folder cannot be read.
     """
+    mark = read_mark(folder)
     try:
-        return sorted(_walk(folder, folder, DEEPEST if deep else 0), key=lambda each: each.name)
+        found = {each.name: each for each in _walk(folder, folder, DEEPEST if deep else 0)}
+        found |= _left_on_hub(folder, mark, deep=deep) if mark else {}
+        return [found[name] for name in sorted(found)]
     except OSError as error:
         raise HfbenchError(f"the folder cannot be read ({error.strerror})", where=folder) from None
 
@@ -83,6 +92,12 @@ def list_files(folder: Path, *, deep: bool = True) -> list[ModelFile]:
 def describe_file(path: Path, folder: Path) -> ModelFile:
     """One entry, missing or not, as `list_files` would tell it."""
     name = path.relative_to(folder).as_posix()
+    if (mark := read_mark(folder)) is not None and name in mark.files and not mark.holds(name):
+        return _remote(name, folder, mark)
+    return _described(name, path, folder)
+
+
+def _described(name: str, path: Path, folder: Path) -> ModelFile:
     try:
         entry = os.lstat(path)
         if not stat.S_ISLNK(entry.st_mode):
@@ -110,9 +125,12 @@ def describe_file(path: Path, folder: Path) -> ModelFile:
 def open_regular(path: Path, folder: Path | None = None) -> BinaryIO:
     """Open a plain file for reading, unbuffered; links are followed inside the folder and into a Hugging Face cache.
 
-    A FIFO, a device, a folder, a dangling or an escaping link is a ModelError and is never opened for real.
+    A FIFO, a device, a folder, a dangling or an escaping link is a ModelError and is never opened for real. Of a file
+    whose header alone is here, the header can be read, and then it ends.
     """
     entry = describe_file(path, folder or path.parent)
+    if entry.held == "nothing":
+        raise ModelError("not_fetched", "was left on the hub: hfbench pull fetches it", where=path)
     if entry.problem:
         raise ModelError(entry.code, entry.problem, where=path)
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW  # a swapped-in FIFO or link must not hang us
@@ -175,10 +193,26 @@ def _walk(top: Path, folder: Path, depth: int) -> Iterator[ModelFile]:
                     return
                 path = Path(entry.path)
                 in_place_of_file = current == top and kind_of(entry.name) not in ("other", "code")
+                if current == top and entry.name == MARK:
+                    continue
                 if not entry.is_dir(follow_symlinks=False) or in_place_of_file:
-                    yield describe_file(path, top)
+                    yield _described(path.relative_to(top).as_posix(), path, top)
                 elif levels > 0 and entry.name not in SKIPPED_FOLDERS and os.access(path, os.R_OK | os.X_OK):
                     pending.append((path, levels - 1))
+
+
+def _left_on_hub(folder: Path, mark: RemoteMark, *, deep: bool) -> dict[str, ModelFile]:
+    """The files of a model on a hub that are not here as a whole."""
+    names = [name for name in mark.files if not mark.holds(name) and (deep or "/" not in name)]
+    return {name: _remote(name, folder, mark) for name in names}
+
+
+def _remote(name: str, folder: Path, mark: RemoteMark) -> ModelFile:
+    """A file that was left on a hub; where its header should be here and is not, the fault of that."""
+    told, path = mark.files[name], folder / name
+    if told.held == "header" and (here := _described(name, path, folder)).problem:
+        return here
+    return ModelFile(name, path, told.size, kind_of(name), held=told.held)
 
 
 def _plain(name: str, path: Path, status: os.stat_result, target: str) -> ModelFile:
@@ -193,12 +227,20 @@ def _plain(name: str, path: Path, status: os.stat_result, target: str) -> ModelF
 def _may_follow(path: Path, folder: Path) -> bool:
     """True inside the folder, in the blobs of its own cached repository, and for a blob of any cache by its hash."""
     real, top = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
-    if real.is_relative_to(top):
+    if real.is_relative_to(top) or in_shared_store(real):
         return True
     repo = real.parent.parent
     if real.parent.name != "blobs" or not repo.name.startswith(("models--", "datasets--")):
         return False
     return top.is_relative_to(repo) or _HASH.fullmatch(real.name) is not None
+
+
+def in_shared_store(real: Path) -> bool:
+    """Whether a real path is a content of the store that stock clients keep for all repositories of a cache:
+    `blobs/ab/ab...`, to which blobs of repositories are links."""
+    store = real.parent.parent
+    named = store.name == "blobs" and real.parent.name == real.name[:2] and _HASH.fullmatch(real.name) is not None
+    return named and (store / SHARED_STORE).is_file()
 
 
 def _reason(error: OSError) -> str:

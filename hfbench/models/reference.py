@@ -13,7 +13,7 @@ from hfbench.errors import HfbenchError, UsageError
 from hfbench.exits import Exit
 from hfbench.models.files import kind_of
 from hfbench.models.problem import counted, quoted
-from hfbench.paths import demo_model, expand
+from hfbench.paths import demo_model, expand, remote_root
 from hfbench.text import did_you_mean
 
 DEFAULT_REVISION = "main"
@@ -25,21 +25,24 @@ DEMO = "demo"
 
 LONGEST_REF = 64
 
-_REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9_][\w.-]{0,95})?")
+REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9_][\w.-]{0,95})?")
+"""A repository as hubs spell it: `org/name`, or a name alone."""
 _REVISION = re.compile(r"[\w.-]+(?:/[\w.-]+)*")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_ENDPOINT = re.compile(r"[A-Za-z0-9][\w.-]{0,62}")
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a reference led. `repo`, `revision` and `commit` are None for a local folder.
+    """Where a reference led. `repo`, `revision` and `commit` are None for a local folder; `remote` is a model of a hub
+    whose weights were left there.
 
     `only` is the file of weights that was named in place of its folder; empty for a folder and for an index.
     """
 
     given: str
     folder: Path
-    source: Literal["local", "cache"]
+    source: Literal["local", "cache", "remote"]
     repo: str | None = None
     revision: str | None = None
     commit: str | None = None
@@ -49,7 +52,9 @@ class Location:
 
     @property
     def name(self) -> str:
-        """What to call the model: the repository, or the last part of the folder."""
+        """What to call the model: the repository, with its endpoint where it is still there, or the folder's name."""
+        if self.source == "remote":
+            return self.given
         return self.repo or self.folder.absolute().name or str(self.folder)
 
 
@@ -58,6 +63,19 @@ class NotFound(HfbenchError):
 
     exit = Exit.USAGE
     code = "not_there"
+
+
+@dataclass(frozen=True, slots=True)
+class HubReference:
+    """`ENDPOINT:repo@revision`, taken apart; `endpoint` is empty where none was named."""
+
+    endpoint: str
+    repo: str
+    revision: str
+
+    def __str__(self) -> str:
+        at = f"@{self.revision}" if self.revision != DEFAULT_REVISION else ""
+        return f"{self.endpoint}:{self.repo}{at}" if self.endpoint else f"{self.repo}{at}"
 
 
 def _not_found(found: str, *, where: object, remedy: str = "", code: str = "not_there") -> NotFound:
@@ -77,7 +95,8 @@ class NotCached(NotFound):
 
 
 def resolve(text: str, *, cache_dir: Path | None = None) -> Location:
-    """The folder of a reference: a local path, else `demo`, else `repo[@revision]` in the Hugging Face cache.
+    """The folder of a reference: a local path, else `demo`, else `repo[@revision]` in the Hugging Face cache, else
+    `ENDPOINT:repo[@revision]` where it was opened or fetched.
 
     A path may also be a repository's folder of a cache, an index, or a file of weights, whose folder is then taken.
 
@@ -91,12 +110,21 @@ def resolve(text: str, *, cache_dir: Path | None = None) -> Location:
         return _local(given, path)
     if given == DEMO:
         return Location(given, _demo_folder(), "local")
-    repo, _, revision = given.partition("@")
-    if _looks_like_path(repo) or not _REPO.fullmatch(repo):
+    if (named := hub_reference(given)) is None:
         raise _no_such_folder(path, given)
-    if "@" in given and (not _REVISION.fullmatch(revision) or ".." in revision):
+    cache = cache_dir or cache_folder()
+    return _on_hub(given, named, cache) if named.endpoint else _in_cache(given, named.repo, named.revision, cache)
+
+
+def hub_reference(text: str) -> HubReference | None:
+    """`[ENDPOINT:]repo[@revision]` taken apart, None for what is neither. UsageError for what is no revision."""
+    named, at, revision = text.strip().partition("@")
+    endpoint, colon, repo = named.rpartition(":")
+    if _looks_like_path(named) or not REPO.fullmatch(repo) or (colon and not _ENDPOINT.fullmatch(endpoint)):
+        return None
+    if at and (not _REVISION.fullmatch(revision) or ".." in revision):
         raise UsageError(f"{quoted(revision)} is not a revision", where=repo, remedy="write repo@branch or repo@commit")
-    return _in_cache(given, repo, revision or DEFAULT_REVISION, cache_dir or cache_folder())
+    return HubReference(endpoint, repo, revision or DEFAULT_REVISION)
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
@@ -160,6 +188,38 @@ def _in_cache(given: str, repo: str, revision: str, cache: Path) -> Location:
             revision=revision,
         )
     return _snapshot(given, folder, repo, revision)
+
+
+def _on_hub(given: str, named: HubReference, cache: Path) -> Location:
+    """A model of an endpoint: as a whole in the cache, else without its weights where it was opened."""
+    fetched, opened = cache / cached_name(named.repo), remote_root() / named.endpoint / cached_name(named.repo)
+    commit = commit_of(opened, named.revision)
+    if commit is not None:
+        shadow, whole = opened / "snapshots" / commit, fetched / "snapshots" / commit
+        if _holds_weights(whole):
+            return Location(given, whole, "cache", named.repo, named.revision, commit)
+        return Location(given, _readable_folder(shadow), "remote", named.repo, named.revision, commit)
+    if commit_of(fetched, named.revision) is not None:
+        note = f"{named.repo} of the cache is taken, which does not say what hub it came from"
+        return _snapshot(given, fetched, named.repo, named.revision, note)
+    raise NotCached(
+        "is neither open nor in the cache here",
+        where=str(named),
+        remedy=f"hfbench hub open {named} looks at it without its weights, hfbench pull {named} fetches them",
+        repo=named.repo,
+        revision=named.revision,
+    )
+
+
+def _holds_weights(snapshot: Path) -> bool:
+    """Whether a snapshot of the cache has a whole set of weights: a fetch may have left some out, or broken off."""
+    from hfbench.models.weights import choose_weights  # most references need none of it
+
+    if not os.path.isdir(snapshot):
+        return False
+    chosen = choose_weights(snapshot)
+    lost = any(each.problem for each in chosen.shards) or any(each.severity == "error" for each in chosen.problems)
+    return bool(chosen.shards or chosen.unopened) and not lost
 
 
 def _snapshot(given: str, folder: Path, repo: str, revision: str, note: str = "") -> Location:

@@ -16,6 +16,8 @@ MAIN = {
     "kernels": "kernels:KernelsScreen",
     "engines": "engines:EnginesScreen",
     "doctor": "doctor:DoctorScreen",
+    "cache": "cache:CacheScreen",
+    "registry": "registry:RegistryScreen",
 }
 """Modules and classes of the screens behind the digits, in the order of these."""
 
@@ -29,11 +31,13 @@ def main_screen(name: str) -> type[BenchScreen]:
 
 def holders() -> tuple[type, ...]:
     """Screens, tabs and widgets whose keys a key map may change."""
+    from hfbench.screens.cache_page import CacheRepoScreen
     from hfbench.screens.convert import ConvertScreen
     from hfbench.screens.diff import TABS as DIFF_TABS
     from hfbench.screens.diff import DiffScreen
     from hfbench.screens.engines_page import EngineScreen
     from hfbench.screens.gpu_memory import GpuMemoryScreen
+    from hfbench.screens.hub_pane import HubPane
     from hfbench.screens.job import JobScreen
     from hfbench.screens.launch import LaunchScreen
     from hfbench.screens.model import TABS, ModelScreen
@@ -45,11 +49,13 @@ def holders() -> tuple[type, ...]:
     from hfbench.widgets.plan_table import PlanTable
 
     main = {name: main_screen(name) for name in MAIN}
-    models: tuple[type, ...] = (BenchScreen, main["models"], ModelScreen, *TABS, LaunchScreen, Form)
+    models: tuple[type, ...] = (BenchScreen, main["models"], HubPane, ModelScreen, *TABS, LaunchScreen, Form)
     others: tuple[type, ...] = (main["jobs"], JobScreen, DiffScreen, *DIFF_TABS, FitGrid)
     cards: tuple[type, ...] = (main["gpus"], GpuGrid, GpuMemoryScreen, main["kernels"], KernelMatrix)
     conversions: tuple[type, ...] = (ConvertScreen, ConvertChooser, PlanTable)
-    return (*models, *others, *cards, *conversions, main["engines"], EngineScreen, main["doctor"])
+    engines: tuple[type, ...] = (main["engines"], EngineScreen, main["doctor"])
+    stores: tuple[type, ...] = (main["cache"], CacheRepoScreen, main["registry"])
+    return (*models, *others, *cards, *conversions, *engines, *stores)
 
 
 def bindings_of(kinds: Iterable[type]) -> list[tuple[str, str, str]]:

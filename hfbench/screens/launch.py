@@ -154,7 +154,8 @@ class LaunchScreen(BenchScreen):
     def facts_of(self, state: FormState) -> dict[str, Fact]:
         """Resolve the model, see whether the device is free and whether this Python has what it takes."""
         facts: dict[str, Fact] = {}
-        if model := state.values.get("model"):
+        here = any(param.name == param.kind == "model" for param in self.spec.params)  # pull takes one that is not
+        if here and (model := state.values.get("model")):
             try:
                 facts["model"] = Fact("resolves to", str(resolve(str(model)).folder), "ok")
             except HfbenchError as error:

@@ -14,6 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from hfbench.errors import HfbenchError
+from hfbench.jobs.state import State
 from hfbench.paths import expand
 from hfbench.screens.background import Background, Stopped
 from hfbench.screens.base import BenchScreen
@@ -78,13 +79,15 @@ class ModelScreen(BenchScreen):
     help = Help(
         "Model",
         "`[` and `]` or left and right change the tab, `b` lists the biggest tensors, `B` measures the model, "
-        "`=` compares it with another, `C` converts it to Megatron, `E` builds an engine for it.\n"
+        "`=` compares it with another, `C` converts it to Megatron, `E` builds an engine for it, `p` pulls weights "
+        "that are on a hub and not here.\n"
         "Weights are read in a process of their own: everything works while the numbers still grow.",
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,left_square_bracket", "tab(-1)", "previous tab", show=False, id="model.previous-tab"),
         Binding("right_square_bracket,right", "tab(1)", "next tab", id="model.next-tab"),
+        Binding("p", "pull", "pull weights", id="model.pull"),
         Binding("b", "biggest", "biggest", id="model.biggest"),
         Binding("B", "bench", "bench", id="model.bench"),
         Binding("equals_sign", "app.compare", "compare", id="model.compare"),
@@ -106,6 +109,8 @@ class ModelScreen(BenchScreen):
         self.view = ModelView(reference=reference)
         self._background = Background(self, ReadingFailed)
         self._judging, self._to_judge = Background(self, JudgingFailed), False
+        self._pulled: int | None = None
+        """Jobs that pulled this model, as far as they were seen."""
         self._tabs = {tab.__name__: tab(id=tab.__name__) for tab in TABS}
         self.front: ModelTab = self._tabs[tab or Overview.__name__]
         """The tab that is seen; the others are there, but not displayed."""
@@ -149,6 +154,17 @@ class ModelScreen(BenchScreen):
         self._background.stop()
         self._judging.stop()
         gc.unfreeze()
+
+    def machine_changed(self) -> None:
+        """Jobs changed: one that pulled this model has brought what was not here."""
+        super().machine_changed()
+        jobs = self.bench.machine.known_jobs
+        pulled = sum(
+            job.action == "pull" and job.model == self.reference and job.state is State.FINISHED for job in jobs
+        )
+        if self._pulled is not None and pulled > self._pulled and self.view.left_on and not self.view.reading:
+            self.action_read()
+        self._pulled = pulled
 
     # -- reading --------------------------------------------------------------
 
@@ -214,6 +230,8 @@ class ModelScreen(BenchScreen):
         if view.error is not before.error:
             notice = self.query_one("#trouble", Notice)
             notice.show_error(view.error) if view.error else notice.clear()
+        if bool(view.left_on) != bool(before.left_on):
+            self.refresh_bindings()
         self._bring_up_to_date(self.front)
         self.refresh_frame()
 
@@ -252,6 +270,10 @@ class ModelScreen(BenchScreen):
         """The form of bench.generate for this model."""
         self.bench.open_form("bench.generate", {"model": self.chosen_model})
 
+    def action_pull(self) -> None:
+        """The form of pull for this model; `u` shows it whole once it is here."""
+        self.bench.open_form("pull", {"model": self.reference})
+
     def action_engine(self) -> None:
         """The form of engine.build for this model."""
         self.bench.open_form("engine.build", first_values(self.chosen_model, self.bench.config.engines.roots))
@@ -266,5 +288,7 @@ class ModelScreen(BenchScreen):
         await self.copy(self.front.copied() or str(folder))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """`/` only where there is something to filter."""
+        """`/` only where there is something to filter, `p` only where something was left on a hub."""
+        if action == "pull":
+            return bool(self.view.left_on)
         return action != "filter" or not self.is_mounted or self.front.filters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -21,6 +21,7 @@ from hfbench.text import printable
 from hfbench.units import show_ago, show_bytes, show_count
 from hfbench.widgets.cells import Span, clip, clip_middle, fit, spans_width
 from hfbench.widgets.glyphs import Glyphs, State
+from hfbench.widgets.hub_rows import HubPage
 from hfbench.widgets.record_rows import Record
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 Source = Literal["local", "cache", "recent"]
 
 SOURCES: dict[Source, str] = {"local": "Local", "cache": "HF cache", "recent": "Recent"}
+HUB = "hub:"
+"""Begins the key of a source that is an endpoint; its name follows."""
 STATES: dict[str, State] = {"ok": "ok", "!": "warn", "x": "error"}
 SHORT_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 NO_MODEL = "no configuration and no weights in this folder"
@@ -75,6 +78,14 @@ def empty_lines(source: Source, config: ModelsConfig) -> tuple[str, str]:
         "no models here",
         f"hfbench demo makes a small one; or name your folders in {config_file()}: [models] roots = [...]",
     )
+
+
+def source_records(counts: Mapping[Source, str], pages: Iterable[HubPage]) -> list[Record]:
+    """The sources as rows: this machine's, the hubs, and last what was opened lately."""
+    here = {key: Record(key, {"source": title, "count": counts.get(key, "...")}) for key, title in SOURCES.items()}
+    hubs = [Record(f"{HUB}{page.endpoint}", {"source": page.endpoint, "count": page.count}) for page in pages]
+    recent = here.pop("recent")
+    return [*here.values(), *hubs, recent]
 
 
 def record_of(look: Look) -> Record:

@@ -14,7 +14,7 @@ from hfbench.models.config import ModelConfig
 from hfbench.models.facts import DtypeShare, ModelSummary
 from hfbench.models.files import ModelFile
 from hfbench.models.problem import Problem, counted
-from hfbench.models.reference import Location
+from hfbench.models.reference import Location, hub_reference
 from hfbench.models.stream import Rows
 from hfbench.screens.model_judge import Judgement
 from hfbench.units import show_bytes
@@ -59,6 +59,13 @@ class ModelView:
         """What means this model from any folder: a local one by its whole path."""
         local = self.location is not None and self.location.source == "local"
         return str(self.location.folder.absolute()) if local and self.location else self.reference
+
+    @property
+    def left_on(self) -> str:
+        """The endpoint where files of the model were left; empty when all of it is here."""
+        left = any(file.held != "whole" for file in self.files or ())
+        named = hub_reference(self.location.given) if self.location and left else None
+        return named.endpoint if named else ""
 
     @property
     def tensors(self) -> int:

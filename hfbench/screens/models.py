@@ -17,22 +17,26 @@ from hfbench.errors import HfbenchError
 from hfbench.jobs.state import State
 from hfbench.screens.background import Background, Stopped
 from hfbench.screens.base import BenchScreen
+from hfbench.screens.hub_asks import EndpointsKnown, known_endpoints
+from hfbench.screens.hub_pane import HubPane
 from hfbench.screens.model_details import ModelDetails
 from hfbench.screens.model_list import (
+    HUB,
     SOURCES,
     Listing,
     Source,
     empty_lines,
     list_source,
     record_of,
+    source_records,
 )
 from hfbench.screens.model_loads import Resolved, Resolver
 from hfbench.screens.model_look import Look, look_at
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.help import Help
+from hfbench.widgets.hub_details import HubDetails
 from hfbench.widgets.notice import Notice
 from hfbench.widgets.record_columns import Column
-from hfbench.widgets.record_rows import Record
 from hfbench.widgets.record_table import RecordTable
 
 EVERY = 0.1
@@ -46,10 +50,13 @@ COLUMNS = (
     Column("state", "State", min=9),
     Column("finding", "Finding", priority=3, flexible=True, min=16, max=60),
 )
-SOURCE_COLUMNS = (Column("source", "Sources"), Column("count", "", align="right", min=4))
+SOURCE_COLUMNS = (
+    Column("source", "Sources", flexible=True, max=32, middle=True),
+    Column("count", "", align="right", min=4),
+)
 
 
-MEASURING = ("bench.generate", "diff", "inspect", "gpus", "screenshot", "verify")
+MEASURING = ("bench.generate", "diff", "hub.open", "inspect", "gpus", "screenshot", "verify")
 """Actions that make no model: when one is over the disk is as it was."""
 
 
@@ -86,10 +93,12 @@ class ModelsScreen(BenchScreen):
         "At the left where models come from, `tab` moves between there and the list. `enter` opens a model, "
         "`B` measures it, `=` compares it with another, `C` converts it to Megatron, `a` lists everything that can be "
         "done, `u` looks at the disk again.\n"
+        "Hubs stand among the sources; a hub is asked when `enter` is pressed on it or `s` searches it, not before.\n"
         "State is what the headers of the weights and the configuration tell: ok, ! for a warning, x for an error.",
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "search", "search hub", id="models.search"),
         Binding("B", "bench", "bench", id="models.bench"),
         Binding("f", "fit", "fit", id="models.fit"),
         Binding("equals_sign", "app.compare", "compare", id="models.compare"),
@@ -97,7 +106,7 @@ class ModelsScreen(BenchScreen):
         Binding("a", "actions", "actions", id="models.actions"),
         Binding("slash", "filter", "filter", id="screen.filter"),
         Binding("y", "copy_path", "copy path", id="models.copy"),
-        Binding("u", "scan", "update", id="models.update"),
+        Binding("u", "update", "update", id="models.update"),
     ]
 
     DEFAULT_CSS = """
@@ -105,6 +114,9 @@ class ModelsScreen(BenchScreen):
         & #lists { height: 1fr; }
         & #sources { width: 18; margin-right: 2; }
         & #found { width: 1fr; }
+        & #hub, & HubDetails { display: none; }
+        &.-hub #hub, &.-hub HubDetails { display: block; }
+        &.-hub #found, &.-hub ModelDetails { display: none; }
     }
     """
 
@@ -113,6 +125,10 @@ class ModelsScreen(BenchScreen):
         self.listings: dict[Source, Listing] = {}
         self.looks: dict[str, Look] = {}
         self.source: Source = "local"
+        """The source on this machine that was chosen last."""
+        self.endpoint = ""
+        """The hub in front, empty while a source on this machine is."""
+        self.default_endpoint, self.no_endpoints = "", ""
         self.looking, self._scanned = True, False
         self._made: int | None = None
         self._listing, self._looking = Background(self, LookingFailed), Background(self, LookingFailed)
@@ -124,8 +140,15 @@ class ModelsScreen(BenchScreen):
         return self.query_one("#models", RecordTable)
 
     @property
+    def hub(self) -> HubPane:
+        """The models of a hub."""
+        return self.query_one(HubPane)
+
+    @property
     def current(self) -> Look | None:
-        """The model under the cursor."""
+        """The model of this machine under the cursor; None while a hub is in front."""
+        if self.endpoint:
+            return None
         key = self.models.current
         entries = self.listings[self.source].entries if self.source in self.listings else ()
         entry = next((each for each in entries if str(each.folder) == key), None)
@@ -134,14 +157,19 @@ class ModelsScreen(BenchScreen):
     @property
     def chosen_model(self) -> str:
         """What the palette fills into an action's form."""
-        look = self.current if self.is_mounted else None
+        if not self.is_mounted:
+            return ""
+        if self.endpoint:
+            found = self.hub.current
+            return found.reference if found else ""
+        look = self.current
         return look.entry.reference if look else ""
 
     @property
     def at_rest(self) -> bool:
         """Everything is listed, and what is shown was looked at; covered from the start, it has nothing to do."""
         covered = not self._scanned and not self.in_front
-        waits = self.looking or (self.resolver.busy and self.in_front)
+        waits = self.looking or (self.is_mounted and self.hub.busy) or (self.resolver.busy and self.in_front)
         return super().at_rest and (covered or (len(self.listings) == len(SOURCES) and not waits))
 
     def trail(self) -> tuple[str, ...]:
@@ -155,14 +183,18 @@ class ModelsScreen(BenchScreen):
             with Vertical(id="found"):
                 yield FilterBar()
                 yield RecordTable(COLUMNS, id="models", empty="looking ...")
+            yield HubPane(id="hub")
         yield Notice(id="trouble")
         yield Notice(id="empty")
         yield ModelDetails()
+        yield HubDetails()
 
     def on_mount(self) -> None:
         """The sources are known, what they hold is not yet."""
         sources = self.query_one("#sources", RecordTable)
-        sources.help = Help("Sources", "Folders named in the configuration and the current one; the cache; recent.")
+        sources.help = Help(
+            "Sources", "Folders named in the configuration and the current one; the cache; hubs; recent."
+        )
         self._show_sources()
         self.set_focus(self.models)
 
@@ -194,14 +226,16 @@ class ModelsScreen(BenchScreen):
     def action_scan(self) -> None:
         """List all sources anew; what was looked at is looked at again."""
         self._scanned = True
-        config, jobs = self.bench.config.models, self.bench.machine.known_jobs
-        used = [job.model for job in jobs if job.model]
+        whole, jobs = self.bench.config, self.bench.machine.known_jobs
+        config, used = whole.models, [job.model for job in jobs if job.model]
         self.looking = True
 
         def listing(stopped: Stopped, post: Callable[[Message], None]) -> None:
-            for source in SOURCES:
+            for number, source in enumerate(SOURCES):
                 if not stopped():
                     post(Listed(source, list_source(source, config, used)))
+                if not number:  # they are known before all is listed, and what is here comes first
+                    post(known_endpoints(whole))
 
         self.looks = {}
         self.resolver.forget()
@@ -236,6 +270,20 @@ class ModelsScreen(BenchScreen):
             self._show_models()
             self._look_at(self.source)
 
+    @on(EndpointsKnown)
+    def _know(self, message: EndpointsKnown) -> None:
+        self.no_endpoints = str(message.error or "")
+        if not message.error:
+            self.default_endpoint = message.default
+            self.hub.know(message.endpoints)
+        self._show_sources()
+
+    @on(HubPane.Changed)
+    def _hub_changed(self) -> None:
+        self._show_sources()
+        self.query_one(HubDetails).show(self.hub.current, self.hub.page)
+        self.refresh_bindings()
+
     @on(Looked)
     def _looked(self, message: Looked) -> None:
         self.looks.update(message.looks)
@@ -257,8 +305,7 @@ class ModelsScreen(BenchScreen):
 
     def _show_sources(self) -> None:
         counts = {source: f"{len(listing.entries):,}" for source, listing in self.listings.items()}
-        records = [Record(key, {"source": title, "count": counts.get(key, "...")}) for key, title in SOURCES.items()]
-        self.query_one("#sources", RecordTable).show(records)
+        self.query_one("#sources", RecordTable).show(source_records(counts, self.hub.pages.values()))
 
     def _show_models(self) -> None:
         listing = self.listings.get(self.source, Listing(()))
@@ -267,8 +314,9 @@ class ModelsScreen(BenchScreen):
         self.models.empty = "no models" if known else "looking ..."
         self.models.show([record_of(look) for look in looks])
         trouble, empty = self.query_one("#trouble", Notice), self.query_one("#empty", Notice)
-        trouble.show(listing.trouble, state="warn") if listing.trouble else trouble.clear()
-        if known and not listing.entries:
+        told = "" if self.endpoint else listing.trouble or self.no_endpoints
+        trouble.show(told, state="warn") if told else trouble.clear()
+        if known and not listing.entries and not self.endpoint:
             found, remedy = empty_lines(self.source, self.bench.config.models)
             empty.show(found, remedy=remedy, state="muted")
         else:
@@ -285,8 +333,21 @@ class ModelsScreen(BenchScreen):
     def _highlighted(self, message: RecordTable.Highlighted) -> None:
         if message.table is self.models:
             self._show_details()
-        elif message.key in SOURCES and message.key != self.source:
-            self.source = message.key
+        elif message.key is not None:
+            self._choose_source(message.key)
+
+    def _choose_source(self, key: str) -> None:
+        """Bring a source to the front: a hub is shown as far as it is known, and not asked."""
+        endpoint = key.removeprefix(HUB) if key.startswith(HUB) else ""
+        if endpoint != self.endpoint:
+            self.hub.stop()
+            self.endpoint = endpoint
+            self.set_class(bool(endpoint), "-hub")
+            self._show_models()
+        if endpoint:
+            self.hub.show_endpoint(endpoint)
+        elif key in SOURCES and key != self.source:
+            self.source = key
             self._show_models()
             self._look_at(self.source)
 
@@ -299,14 +360,32 @@ class ModelsScreen(BenchScreen):
     @on(RecordTable.Chosen)
     def _chosen(self, message: RecordTable.Chosen) -> None:
         if message.table is not self.models:
-            self.set_focus(self.models)
+            self.hub.list_models() if self.endpoint else self.set_focus(self.models)
         elif look := self.current:
             self.bench.open_model(look.entry.reference)
 
     def action_fit(self) -> None:
         """The model under the cursor, at what it takes of a GPU."""
-        if look := self.current:
+        if self.endpoint:
+            self.hub.open_current("FitTab")
+        elif look := self.current:
             self.bench.open_model(look.entry.reference, "FitTab")
+
+    def action_search(self) -> None:
+        """Type words to search the hub in front for, else the one that is meant where none is named."""
+        if not self.endpoint and self.default_endpoint:
+            self.query_one("#sources", RecordTable).move_to(f"{HUB}{self.default_endpoint}")
+            self._choose_source(f"{HUB}{self.default_endpoint}")
+        if self.endpoint:
+            self.hub.search()
+
+    def action_update(self) -> None:
+        """What is shown, anew."""
+        self.hub.ask_anew() if self.endpoint else self.action_scan()
+
+    def action_back(self) -> None:
+        """First stop asking a hub."""
+        self.hub.stop() if self.hub.busy else super().action_back()
 
     def action_bench(self) -> None:
         """The form of bench.generate, filled with the model under the cursor if there is one."""
@@ -318,6 +397,15 @@ class ModelsScreen(BenchScreen):
         self.app.action_command_palette()
 
     async def action_copy_path(self) -> None:
-        """The path of the model under the cursor."""
-        if look := self.current:
+        """The path of the model under the cursor; of a model on a hub what means it."""
+        if self.endpoint:
+            if self.chosen_model:
+                await self.copy(self.chosen_model)
+        elif look := self.current:
             await self.copy(str(look.entry.folder.absolute()))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What is on a hub cannot be measured; a letter is text while words are typed."""
+        if self.endpoint and (action == "bench" or (action == "filter" and self.hub.is_typing)):
+            return False
+        return super().check_action(action, parameters)

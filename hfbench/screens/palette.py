@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -35,13 +35,14 @@ class Palette(Provider):
         """The application, by its own type."""
         return cast("Workbench", self.app)
 
-    def entries(self) -> Iterator[tuple[str, str, partial[None]]]:
+    def entries(self) -> Iterator[tuple[str, str, Callable[[], None]]]:
         """Name, what it does, and the deed."""
         model = getattr(self.screen, "chosen_model", "")
         for spec in actions().values():
             wanted = next((param.name for param in spec.params if "model" in (param.name, param.kind)), "")
             values = {wanted: model} if model and wanted else {}
             yield spec.name, spec.summary, partial(self._launch, spec.name, values)
+        yield "search a hub", "Find models on a hub by their names", self._search_hub
         for name in MAIN:
             yield f"go to {name}", f"Show the {name} screen", partial(self.bench.action_go, name)
         for name in self.bench.theme_names():
@@ -61,6 +62,10 @@ class Palette(Provider):
             score = max(matcher.match(name), matcher.match(summary) * 0.8)
             if score > 0:
                 yield Hit(score, matcher.highlight(name), deed, help=summary)
+
+    def _search_hub(self) -> None:
+        self.bench.action_go("models")
+        self.bench.call_later(self.bench.run_action, "screen.search")
 
     def _run(self, action: str) -> None:
         self.bench.call_later(self.bench.run_action, action)

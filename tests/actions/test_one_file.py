@@ -179,6 +179,7 @@ def test_a_users_file_never_hides_a_module_of_hfbench(folder: Path, hfbench: Hfb
 
 
 def test_no_action_is_called_like_a_housekeeping_command() -> None:
+    """But those of `registry`: that command runs the actions of its group itself."""
     from hfbench.cli import COMMANDS
 
-    assert not {name.split(".")[0] for name in catalogue().actions} & set(COMMANDS)
+    assert {name.split(".")[0] for name in catalogue().actions} & set(COMMANDS) <= {"registry"}

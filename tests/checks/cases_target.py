@@ -9,6 +9,7 @@ from pathlib import Path
 from small_model import POSSIBLE_COMMIT, make
 
 from hfbench.models.problem import Severity
+from hfbench.models.remote_mark import Held, RemoteFile, RemoteMark, write_mark
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,22 @@ def _the_repository(folder: Path) -> Place:
     return Place(str(cached(folder) / "models--org--tiny"), folder)
 
 
+def _opened(held: Held) -> Callable[[Path], Place]:
+    """A model of a hub with so much of its weights."""
+
+    def prepare(folder: Path) -> Place:
+        model = make(folder / "opened")
+        weights = model / "model.safetensors"
+        raw = weights.read_bytes()
+        if held == "header":
+            weights.write_bytes(raw[: 8 + int.from_bytes(raw[:8], "little")])
+        files = {"model.safetensors": RemoteFile(len(raw), held)}
+        write_mark(model, RemoteMark("lab:org/tiny", "lab", "http://lab", "org/tiny", "main", POSSIBLE_COMMIT, files))
+        return Place(str(model), folder)
+
+    return prepare
+
+
 CASES: list[TargetCase] = [
     TargetCase("HB801", "nothing of that name", from_folder("./gone", lambda path: None), "error"),
     TargetCase("HB801", "a model", from_folder("model"), None),
@@ -119,4 +136,6 @@ CASES: list[TargetCase] = [
         "HB806", "one part", from_cache("org/tiny", lambda repo: (repo / "blobs" / "x.incomplete").touch()), "info"
     ),
     TargetCase("HB806", "whole files", from_cache("org/tiny"), None),
+    TargetCase("HB807", "headers alone", _opened("header"), "info"),
+    TargetCase("HB807", "all of it here", _opened("whole"), None),
 ]

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 from hfbench.checks.base import Found, passed_on, rule
 from hfbench.checks.subject import Subject
+from hfbench.models.files import kind_of
+from hfbench.models.problem import counted
+from hfbench.models.remote_mark import read_mark
 
 
 @rule("HB801", "not-there", on="reference", codes=("not_there", "folder_unreadable"))
@@ -72,3 +75,18 @@ def unfinished_download(subject: Subject) -> Iterator[Found]:
     parts = sorted(each.name for each in (repo / "blobs").iterdir() if each.name.endswith(".incomplete"))
     if parts:
         yield Found(message=f"{len(parts)} unfinished in the blobs", file=parts[0], evidence={"files": parts[:20]})
+
+
+@rule("HB807", "weights-on-hub", severity="info", on="reference")
+def weights_on_hub(subject: Subject) -> Iterator[Found]:
+    """The weights were left on a hub, and their headers are all that was judged.
+
+    Why: values that are not finite, and pickles that would run code, are not seen before the files are here.
+    Remedy: fetch the model, and check it again.
+    """
+    mark = read_mark(subject.folder)
+    left = [name for name in mark.files if kind_of(name) == "weights" and not mark.holds(name)] if mark else []
+    if mark and left:
+        message = f"{counted(len(left), 'file')} of weights not looked into: values and pickles were not judged"
+        remedy = f"hfbench pull {mark.reference} fetches them"
+        yield Found(message=message, file=left[0], remedy=remedy, evidence={"files": left[:20]})

@@ -207,7 +207,8 @@ def _wrapper(subject: Subject) -> str:
 
 
 def _stored_head(subject: Subject) -> Iterator[tuple[str, int, bool]]:
-    """The stored head of a tied model: its name, the bytes compared, and whether they equal the embedding's."""
+    """The stored head of a tied model: its name, the bytes compared, and whether they equal the embedding's. Nothing
+    where no byte could be compared."""
     tied = subject.config.tied
     if (tied if tied is not None else _tied_by_default(subject)) is not True or not subject.writes_text:
         return
@@ -216,7 +217,8 @@ def _stored_head(subject: Subject) -> Iterator[tuple[str, int, bool]]:
         return
     if stored.dtype in FLOATING and len(stored.shape) == 2:
         compared, same = compare(subject, table, stored)
-        yield stored.name, compared, same
+        if compared or not same:
+            yield stored.name, compared, same
 
 
 def _other_rows(subject: Subject, head: TensorInfo) -> bool:

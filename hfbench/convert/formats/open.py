@@ -16,6 +16,7 @@ from hfbench.models.checkpoint import Checkpoint, open_checkpoint
 from hfbench.models.files import NOT_WEIGHTS, describe_file
 from hfbench.models.index import Index, read_index
 from hfbench.models.problem import counted, listed, quoted
+from hfbench.models.remote_mark import refuse_headers_only
 
 BIN, BIN_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
 TORCH_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt")
@@ -38,6 +39,7 @@ def open_tensors(path: Path, *, trust_index: bool = True) -> TensorSet:
     """
     if not path.exists():
         raise UsageError("there is no such file or folder", where=path)
+    refuse_headers_only(path.parent if path.is_file() else path, "converting")
     if path.is_file():
         return _one_file(path)
     iteration = None if is_hugging_face(path) else find_megatron(path)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hfbench.errors import HfbenchError
 from hfbench.gpu.loading.loaders import Format
+from hfbench.models.remote_mark import refuse_headers_only
 from hfbench.models.weights import choose_weights
 
 PICKLES = (".bin", ".pt", ".pth")
@@ -55,6 +56,7 @@ class WeightFiles:
 
 def find_files(folder: Path) -> WeightFiles:
     """The weights of a folder as other readers of hfbench choose them; HfbenchError when there is none to load."""
+    refuse_headers_only(folder, "loading")
     weights = choose_weights(folder)
     chosen = [each.path for each in weights.shards if each.name.endswith(".safetensors")]
     pickles = [each.path for each in weights.unopened if each.name.endswith(PICKLES)]

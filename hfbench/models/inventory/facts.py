@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hfbench.models.files import FileKind, ModelFile
+from hfbench.models.remote_mark import Held
 
 Algorithm = Literal["sha256", "git-sha1"]
 """`git-sha1` is the id git gives a file: SHA-1 over `blob SIZE`, a NUL byte and the content."""
@@ -48,6 +49,8 @@ class FileEntry:
     code: str = ""
     problem: str = ""
     """Why it cannot be opened; it never was."""
+    held: Held = "whole"
+    """How much of it is here: of a model opened on a hub, headers of weights and small files."""
     names: int = 1
     """Names (hard links) the content has on its file system."""
     blob: str = ""
@@ -144,4 +147,5 @@ def entry_of(file: ModelFile) -> FileEntry:
         target=file.target,
         code=file.code,
         problem=file.problem,
+        held=file.held,
     )

@@ -13,11 +13,13 @@ from hfbench.errors import HfbenchError, UsageError
 from hfbench.models.files import SKIPPED_FOLDERS, ModelFile, list_files
 from hfbench.models.inventory.digest import Digest, Identity, digest_of
 from hfbench.models.inventory.digest_cache import DigestCache
-from hfbench.models.inventory.expected import expected_of, pointer_in
-from hfbench.models.inventory.facts import UNREADABLE, FileEntry, Inventory, Reading, entry_of
+from hfbench.models.inventory.expected import expected_of, of_digest, pointer_in
+from hfbench.models.inventory.facts import UNREADABLE, Expected, FileEntry, Inventory, LfsPointer, Reading, entry_of
 from hfbench.models.inventory.layout import Snapshot, blob_of, read_layout, read_snapshots, repository_of
-from hfbench.models.problem import listed
+from hfbench.models.problem import counted, listed
 from hfbench.models.reference import Location
+from hfbench.models.remote_mark import RemoteMark, read_mark, weights_absent
+from hfbench.units import show_bytes
 
 
 def take_inventory(location: Location, files: Iterable[ModelFile] | None = None) -> Inventory:
@@ -30,7 +32,8 @@ def take_inventory(location: Location, files: Iterable[ModelFile] | None = None)
     snapshots = read_snapshots(repository) if repository else []
     commit = folder.absolute().name if repository else ""
     others = [each for each in snapshots if each.commit != commit]
-    entries = tuple(_entry(each, folder, others) for each in (list_files(folder) if files is None else files))
+    mark = read_mark(folder)
+    entries = tuple(_entry(each, folder, others, mark) for each in (list_files(folder) if files is None else files))
     total, own = _sizes(entries, folder, in_cache=repository is not None)
     return Inventory(
         model=location.name,
@@ -43,8 +46,8 @@ def take_inventory(location: Location, files: Iterable[ModelFile] | None = None)
         bytes=total,
         own_bytes=own,
         shared_bytes=total - own,
-        cache=read_layout(repository, commit, snapshots) if repository else None,
-        notes=(*filter(None, [location.note]), *_notes(folder)),
+        cache=read_layout(repository, commit, snapshots) if repository and mark is None else None,
+        notes=(*filter(None, [location.note, _left(mark, entries)]), *_notes(folder)),
     )
 
 
@@ -82,11 +85,22 @@ def hashed(
         done = start + entry.bytes
 
 
+def _left(mark: RemoteMark | None, entries: Sequence[FileEntry]) -> str:
+    """That files were left on a hub, in a sentence."""
+    left = [each for each in entries if each.held != "whole"]
+    if mark is None or not left:
+        return ""
+    size = show_bytes(sum(each.bytes for each in left))
+    return f"{counted(len(left), 'file')} of {size} left on {mark.endpoint}: hfbench pull {mark.reference} fetches them"
+
+
 def _hashed(
     entry: FileEntry, folder: Path, cache: DigestCache, read: Callable[[int], None], stopped: Callable[[], bool]
 ) -> FileEntry:
     if entry.problem:
         return replace(entry, verdict="unreadable", note=entry.problem) if entry.code in UNREADABLE else entry
+    if entry.held != "whole" and (mark := read_mark(folder)) is not None:
+        return replace(entry, verdict="unreadable", note=str(weights_absent(mark, "a hash of it")))
     git = entry.expected is not None and entry.expected.algorithm == "git-sha1"
     path = Path(entry.path)
     try:
@@ -118,7 +132,7 @@ def judged(entry: FileEntry, digest: Digest, *, cached: bool) -> FileEntry:
     return replace(entry, verdict="differs", note=note)
 
 
-def _entry(file: ModelFile, folder: Path, others: Sequence[Snapshot]) -> FileEntry:
+def _entry(file: ModelFile, folder: Path, others: Sequence[Snapshot], mark: RemoteMark | None) -> FileEntry:
     blob = blob_of(file.path) if file.target else ""
     pointer = pointer_in(file, folder)
     return replace(
@@ -127,8 +141,16 @@ def _entry(file: ModelFile, folder: Path, others: Sequence[Snapshot]) -> FileEnt
         blob=blob,
         shared=tuple(each.commit for each in others if blob and blob in each.blobs),
         lfs=pointer,
-        expected=None if file.problem else expected_of(file, folder, blob, pointer),
+        expected=None if file.problem else _expected(file, folder, blob, pointer, mark),
     )
+
+
+def _expected(
+    file: ModelFile, folder: Path, blob: str, pointer: LfsPointer | None, mark: RemoteMark | None
+) -> Expected | None:
+    if mark is not None and file.name in mark.files:
+        return of_digest(mark.files[file.name].etag, mark.endpoint)
+    return expected_of(file, folder, blob, pointer)
 
 
 def _names(file: ModelFile) -> int:
@@ -139,7 +161,10 @@ def _names(file: ModelFile) -> int:
 
 
 def _sizes(entries: Sequence[FileEntry], folder: Path, *, in_cache: bool) -> tuple[int, int]:
-    """Bytes of all contents, each counted once, and of those that nothing else uses."""
+    """Bytes of all contents, each counted once, and of those that nothing else uses; all, of a model left on a hub."""
+    if any(entry.held != "whole" for entry in entries):
+        left = sum(entry.bytes for entry in entries)
+        return left, left
     seen: dict[tuple[int, int], list[FileEntry]] = {}
     for entry in entries:
         if not entry.problem:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hfbench.models.files import MOST_FILES
+from hfbench.models.files import MOST_FILES, in_shared_store
 from hfbench.models.inventory.facts import CachedRevision, CacheLayout
 
 REPOSITORY = re.compile(r"(?:models|datasets|spaces)--.+")
@@ -38,9 +38,23 @@ def repository_of(folder: Path) -> Path | None:
 
 
 def blob_of(path: Path) -> str:
-    """The name of the blob that a path leads to; empty when it leads to none."""
-    real = Path(os.path.realpath(path))
-    return real.name if real.parent.name == "blobs" and REPOSITORY.fullmatch(real.parent.parent.name) else ""
+    """The name of the blob that a path leads to; empty when it leads to none.
+
+    The blob itself may be a link into the store that all repositories of a cache share.
+    """
+    for found in (Path(os.path.realpath(path)), first_hop(path)):
+        if found.parent.name == "blobs" and REPOSITORY.fullmatch(found.parent.parent.name):
+            return found.name
+    return ""
+
+
+def first_hop(path: Path | str) -> Path:
+    """What a link names itself, with its folder resolved; the path for what is no link."""
+    try:
+        target = Path(os.path.dirname(path), os.readlink(path))
+    except OSError:
+        return Path(path)
+    return Path(os.path.realpath(target.parent), target.name)
 
 
 def read_snapshots(repository: Path) -> list[Snapshot]:
@@ -93,11 +107,11 @@ def _snapshot(folder: Path, blobs: Path) -> Snapshot:
         except OSError:
             found.dangling += 1
             continue
-        real = os.path.realpath(path)
+        named = first_hop(path)
         if not stat.S_ISREG(status.st_mode):
             continue
-        if os.path.dirname(real) == real_blobs:
-            found.blobs[os.path.basename(real)] = status.st_size
+        if str(named.parent) == real_blobs:
+            found.blobs[named.name] = status.st_size
         elif not os.path.islink(path):
             found.plain_bytes += status.st_size
     return found
@@ -140,7 +154,7 @@ def _blobs(folder: Path) -> tuple[dict[str, int], list[int]]:
     incomplete: list[int] = []
     for path in _walk(folder):
         try:
-            status = os.lstat(path)
+            status = os.stat(path) if in_shared_store(first_hop(path)) else os.lstat(path)
         except OSError:
             continue
         if not stat.S_ISREG(status.st_mode):

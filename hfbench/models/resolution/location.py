@@ -6,18 +6,21 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hfbench.errors import HfbenchError
+from hfbench.errors import HfbenchError, UsageError
 from hfbench.models.problem import counted, listed, quoted
 from hfbench.models.reference import (
     DEFAULT_REVISION,
     DEMO,
+    HubReference,
     Location,
     cache_folder,
     cached_name,
     cached_revisions,
     commit_of,
+    hub_reference,
     resolve,
 )
+from hfbench.models.remote_mark import read_mark
 from hfbench.models.resolution.subject import REPOSITORY
 from hfbench.models.resolution.trace import Trace
 
@@ -54,6 +57,9 @@ def locate(text: str, trace: Trace, *, cache_dir: Path | None, offline: bool) ->
     except HfbenchError as error:
         found = replace(found, fault=str(error), remedy=error.remedy)
         location = None
+    if (named := _of_endpoint(given)) is not None and not _exists(given):
+        _tell_endpoint(named, location, found, trace)
+        return replace(found, location=location)
     local = location is not None and location.source == "local"
     cache = cache_dir or cache_folder()
     _tell_local(given, location, found.fault, cache, trace)
@@ -66,6 +72,32 @@ def locate(text: str, trace: Trace, *, cache_dir: Path | None, offline: bool) ->
     absent = _tell_cache(repo, revision or DEFAULT_REVISION, location, cache, found, trace)
     _tell_hub(location, found.offline, "--offline" if offline else variable, trace)
     return replace(found, location=location, absent=absent)
+
+
+def _of_endpoint(given: str) -> HubReference | None:
+    """The reference, where it names an endpoint."""
+    try:
+        named = hub_reference(given)
+    except UsageError:
+        return None
+    return named if named and named.endpoint else None
+
+
+def _tell_endpoint(named: HubReference, location: Location | None, found: Found, trace: Trace) -> None:
+    """Where a model of an endpoint was found here: whole in the cache, or opened without its weights."""
+    if location is None:
+        trace.step("hub", named.endpoint, "not open here", found.fault, "error")
+        return
+    commit = location.commit or ""
+    if location.source == "cache":
+        why = location.note or "the cache holds the weights of the commit that was opened"
+        trace.step("cache", str(location.folder), f"{named.repo} at {commit[:12]}", why, commit=commit)
+        return
+    mark = read_mark(location.folder)
+    left = [name for name in mark.files if not mark.holds(name)] if mark else []
+    told = f"open at {commit[:12]}: {counted(len(left), 'file')} left there, of weights the headers are here"
+    why = f"a runtime finds it as {named.repo} with HF_ENDPOINT={mark.url}" if mark else ""
+    trace.step("hub", named.endpoint, told, why, commit=commit)
 
 
 def _tell_local(given: str, location: Location | None, fault: str, cache: Path, trace: Trace) -> None:

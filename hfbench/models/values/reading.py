@@ -10,15 +10,20 @@ from hfbench.models.checkpoint import Checkpoint
 from hfbench.models.columns import TensorInfo
 from hfbench.models.files import open_regular
 from hfbench.models.problem import ModelError
+from hfbench.models.remote_mark import refuse_headers_only
 
 MOST_OPEN = 16
 """Files kept open a reader."""
 
 
 class Weights:
-    """Reads stretches of a checkpoint's tensors; closes its files when left. One thread may use it."""
+    """Reads stretches of a checkpoint's tensors; closes its files when left. One thread may use it.
+
+    WeightsAbsent for a model whose weights were left on a hub.
+    """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
+        refuse_headers_only(checkpoint.folder, "reading values")
         self.folder = checkpoint.folder
         self.starts = {shard.name: shard.header_bytes for shard in checkpoint.shards}
         self.files: dict[str, BinaryIO] = {}

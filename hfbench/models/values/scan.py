@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from hfbench.models.checkpoint import Checkpoint
+from hfbench.models.remote_mark import refuse_headers_only
 from hfbench.models.values.codes import code_of
 from hfbench.models.values.crew import Counted, Crew, Piece, threads_here
 from hfbench.models.values.decode import load_numpy
@@ -36,6 +37,7 @@ def scan_values(
     A file that gives out makes the tensors unmeasured that it owes; the others are measured all the same.
     MissingError without numpy. The memory it takes does not depend on the sizes of tensors.
     """
+    refuse_headers_only(checkpoint.folder, "reading values")
     load_numpy()
     return _Scan(checkpoint).made(done, threads or threads_here())
 

@@ -181,12 +181,15 @@ class FilesTab(WholeTab):
         file = self._files.get(self.current or "")
         if file is not None and file.problem:
             self.notify(f"{file.name} cannot be hashed: {file.problem}", markup=False)
+        elif file is not None and file.held != "whole":
+            self.notify(f"{file.name} cannot be hashed: not all of it is here, p pulls it", markup=False)
         elif file is not None:
             self._hash([file])
 
     def action_hash_all(self) -> None:
-        """Hash every file, those not yet hashed first."""
-        self._hash(sorted(self._files.values(), key=lambda each: bool(each.verdict)))
+        """Hash every file that is here, those not yet hashed first."""
+        here = [each for each in self._files.values() if each.held == "whole"]
+        self._hash(sorted(here, key=lambda each: bool(each.verdict)))
 
     def action_stop_hashing(self) -> None:
         """Stop; what is done stays."""

@@ -14,6 +14,9 @@ from hfbench.widgets.record_rows import Record
 MOST_REVISIONS = 3
 """Revisions of a cache named above the table; `hfbench files` lists all."""
 
+HELD = {"header": "its header is here, the rest is on the hub: p pulls it", "nothing": "on the hub only: p pulls it"}
+"""How much of a file is here, where it is not all of it."""
+
 SHORT = 12
 """Digits of a hash or a commit in the table; the details have all."""
 
@@ -22,7 +25,7 @@ def record_of(file: FileEntry) -> Record:
     """A file as a row; a fault stands where the link would."""
     verdict, state = _verdict(file)
     wrong = bool(file.problem or file.lfs)
-    note = file.problem or _pointer(file) or (f"-> {file.target}" if file.target else "")
+    note = file.problem or _pointer(file) or HELD.get(file.held) or (f"-> {file.target}" if file.target else "")
     return Record(
         file.name,
         {"name": file.name, "kind": file.kind, "size": show_bytes(file.bytes), "hash": verdict, "note": note},
@@ -38,6 +41,8 @@ def fault_of(file: FileEntry) -> str:
 
 def _verdict(file: FileEntry) -> tuple[str, State]:
     """The cell of the hash: whether it is right, or its beginning where nothing tells what it should be."""
+    if file.held != "whole" and not file.problem:
+        return ("~ header" if file.held == "header" else "~ not here"), "unknown"
     if file.verdict == "unknown" and file.sha256:
         return file.sha256[:SHORT], ""
     words: dict[str, tuple[str, State]] = {
@@ -59,6 +64,8 @@ def file_facts(file: FileEntry) -> Iterator[Fact]:
     yield Fact("size", f"{file.bytes:,} bytes ({show_bytes(file.bytes)})")
     if file.problem:
         yield Fact("problem", file.problem, "error")
+    if file.held in HELD:
+        yield Fact("held", HELD[file.held], "unknown")
     if file.lfs:
         where = "git lfs checkout puts it here from .git/lfs" if file.lfs.fetched else "git lfs pull fetches it"
         yield Fact("pointer", f"to a file of {file.lfs.size:,} bytes, sha256 {file.lfs.oid}; {where}", "error")

@@ -175,6 +175,8 @@ def facts_of(view: ModelView, glyphs: Glyphs) -> Iterator[Fact]:
         yield from dtype_facts(view.shares, glyphs)
     elif view.reading:
         yield Fact("weights", "reading the headers", "muted")
+    if view.left_on:
+        yield Fact("", f"weights are on {view.left_on}, not here: p pulls them", "warn")
     if view.config is not None:
         yield from config_facts(view.config, glyphs)
     if view.summary is not None and view.summary.tokenizer.files:
@@ -185,7 +187,8 @@ def where_facts(view: ModelView) -> Iterator[Fact]:
     """Where the model lies and what it takes there."""
     if view.files is not None:
         size = sum(file.bytes for file in view.files)
-        yield Fact("on disk", f"{show_bytes(size)} in {counted(len(view.files), 'file')}")
+        where = f"on {view.left_on}" if view.left_on else "on disk"
+        yield Fact(where, f"{show_bytes(size)} in {counted(len(view.files), 'file')}")
     if view.location is not None:
         yield Fact("folder", str(view.location.folder), "muted")
         if view.location.commit:

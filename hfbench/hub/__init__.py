@@ -1,0 +1,1 @@
+"""Hubs from the client's side: endpoints, what they hold, and models opened without their weights."""

@@ -1,0 +1,1 @@
+"""Uploads: what is looked at before a byte leaves, and what was sent."""

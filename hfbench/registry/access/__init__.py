@@ -1,0 +1,1 @@
+"""Who asks, what they may see and do, and links that carry their own permission."""

@@ -1,0 +1,184 @@
+"""What administrators do to accounts and tokens, with errors in their words: what front ends call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from hfbench.errors import UsageError
+from hfbench.registry.access.caller import ROLES
+from hfbench.registry.access.tokens import SCOPES, new_token
+from hfbench.registry.database import people
+from hfbench.registry.database.audit import note
+from hfbench.registry.errors import Refusal
+from hfbench.registry.founding import with_database
+from hfbench.registry.names import check_name
+from hfbench.registry.settings import Settings
+
+BY = "administration"
+"""What the audit calls whoever works on the hub's own machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserRow:
+    """An account with its roles by namespace."""
+
+    name: str
+    is_admin: bool
+    disabled: bool
+    roles: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """A token without its secret; `namespaces` is empty for all, times are seconds since 1970 or None."""
+
+    id: int
+    account: str
+    name: str
+    prefix: str
+    scope: str
+    namespaces: tuple[str, ...]
+    created: float
+    expires: float | None
+    last_used: float | None
+
+
+def add_user(settings: Settings, name: str, *, fullname: str = "", is_admin: bool = False) -> None:
+    """Make an account with a namespace of its name; UsageError when the name is taken or none."""
+    _checked(name)
+
+    async def work(connection: AsyncConnection) -> None:
+        await people.add_account(connection, name, fullname=fullname, is_admin=is_admin)
+        await note(connection, BY, "user.add", name, {"is_admin": is_admin})
+
+    try:
+        with_database(settings, work)
+    except IntegrityError as error:
+        raise UsageError(f"the name {name!r} is taken", remedy="choose another") from error
+
+
+def list_users(settings: Settings) -> list[UserRow]:
+    """All accounts by name."""
+
+    async def work(connection: AsyncConnection) -> list[UserRow]:
+        return [
+            UserRow(row["name"], row["is_admin"], row["disabled"], await people.roles_of(connection, row["id"]))
+            for row in await people.list_accounts(connection)
+        ]
+
+    return with_database(settings, work)
+
+
+def grant_role(settings: Settings, user: str, namespace: str, role: str) -> None:
+    """Give a user a role in a namespace, which is made when there is none; an empty role takes it away."""
+    if role and role not in ROLES:
+        raise UsageError(f"unknown role {role!r}", remedy=f"one of {', '.join(ROLES)}")
+
+    async def work(connection: AsyncConnection) -> None:
+        account = await _account(connection, user)
+        found = await people.namespace_id(connection, namespace)
+        if found is None:
+            if not role:
+                raise UsageError(f"there is no namespace {namespace!r}")
+            found = await people.add_namespace(connection, _checked(namespace), "org")
+        await people.set_role(connection, account, found, role)
+        await note(connection, BY, "user.role", user, {"namespace": namespace, "role": role})
+
+    with_database(settings, work)
+
+
+def set_disabled(settings: Settings, user: str, disabled: bool) -> None:
+    """Let a user in no longer, or again."""
+
+    async def work(connection: AsyncConnection) -> None:
+        await people.set_disabled(connection, await _account(connection, user), disabled)
+        await note(connection, BY, "user.disable" if disabled else "user.enable", user)
+
+    with_database(settings, work)
+
+
+def create_token(
+    settings: Settings,
+    user: str,
+    *,
+    name: str,
+    scope: str = "write",
+    namespaces: Sequence[str] = (),
+    seconds: float | None = None,
+) -> str:
+    """A new token of a user, told only now; `seconds` until it expires, None for never."""
+    if scope not in SCOPES:
+        raise UsageError(f"unknown scope {scope!r}", remedy=f"one of {', '.join(SCOPES)}")
+    token = new_token()
+
+    async def work(connection: AsyncConnection) -> None:
+        account = await _account(connection, user)
+        ids = [await _namespace(connection, each) for each in namespaces]
+        expires = None if seconds is None else time.time() + seconds
+        await people.add_token(connection, account, name, token, scope=scope, namespaces=ids or None, expires=expires)
+        await note(connection, BY, "token.create", user, {"name": name, "prefix": token.prefix, "scope": scope})
+
+    with_database(settings, work)
+    return token.secret
+
+
+def list_tokens(settings: Settings, user: str = "") -> list[TokenRow]:
+    """Tokens that were not revoked, of a user or of all."""
+
+    async def work(connection: AsyncConnection) -> list[TokenRow]:
+        rows = await people.list_tokens(connection, await _account(connection, user) if user else None)
+        ids = sorted({id for row in rows for id in row["namespaces"] or ()})
+        names = await people.namespace_names(connection, ids)
+        return [
+            TokenRow(
+                row["id"],
+                row["account"],
+                row["name"],
+                row["prefix"],
+                row["scope"],
+                tuple(names.get(id, "?") for id in row["namespaces"] or ()),
+                row["created"],
+                row["expires"],
+                row["last_used"],
+            )
+            for row in rows
+        ]
+
+    return with_database(settings, work)
+
+
+def revoke_token(settings: Settings, id: int) -> None:
+    """Let a token in no longer: requests that begin from now on are refused."""
+
+    async def work(connection: AsyncConnection) -> None:
+        if not await people.revoke_token(connection, id):
+            raise UsageError(f"there is no token {id}", remedy="hfbench registry token list tells them")
+        await note(connection, BY, "token.revoke", str(id))
+
+    with_database(settings, work)
+
+
+async def _account(connection: AsyncConnection, name: str) -> int:
+    row = await people.account_named(connection, name)
+    if row is None:
+        raise UsageError(f"there is no user {name!r}", remedy="hfbench registry user list tells them")
+    return int(row["id"])
+
+
+async def _namespace(connection: AsyncConnection, name: str) -> int:
+    found = await people.namespace_id(connection, name)
+    if found is None:
+        raise UsageError(f"there is no namespace {name!r}")
+    return found
+
+
+def _checked(name: str) -> str:
+    try:
+        return check_name(name, "namespace")
+    except Refusal as error:
+        raise UsageError(error.found) from error

@@ -1,0 +1,1 @@
+"""One schema for SQLite and PostgreSQL, and the queries over it."""

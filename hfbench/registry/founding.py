@@ -1,0 +1,72 @@
+"""A new hub: its folder, its key, its schema and its first account."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from hfbench.errors import UsageError
+from hfbench.registry.access.tokens import new_token
+from hfbench.registry.database.engine import Database
+from hfbench.registry.database.migrate import migrate
+from hfbench.registry.database.people import add_account, add_token, count_accounts
+from hfbench.registry.settings import Settings
+from hfbench.registry.storage.drafts import sync_folder
+from hfbench.registry.storage.sweeping import make_folders
+
+KEY_BYTES = 32
+FIRST_TOKEN = "first"
+T = TypeVar("T")
+
+
+def found(settings: Settings, admin: str) -> str:
+    """Make a hub with an administrator; the token to log in with, which is told only now."""
+    layout = settings.layout
+    if layout.settings.exists():
+        raise UsageError("there is a hub already", where=layout.root, remedy="hfbench registry serve starts it")
+    make_folders(layout)
+    _write_secret(settings)
+    migrate(settings.database_url)
+    secret = with_database(settings, lambda connection: _first_account(connection, admin))
+    draft = layout.settings.with_suffix(".new")
+    draft.write_text(settings.toml(), encoding="utf-8")
+    os.rename(draft, layout.settings)  # last: a folder with settings is a whole hub
+    sync_folder(layout.root)
+    return secret
+
+
+async def _first_account(connection: AsyncConnection, admin: str) -> str:
+    if await count_accounts(connection):
+        raise UsageError("the database has accounts already", remedy="give each hub a database of its own")
+    token = new_token()
+    account = await add_account(connection, admin, is_admin=True)
+    await add_token(connection, account, FIRST_TOKEN, token, scope="write")
+    return token.secret
+
+
+def _write_secret(settings: Settings) -> None:
+    path = settings.layout.secret
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(secrets.token_bytes(KEY_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def with_database(settings: Settings, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+    """Do some work in one transaction from a process without an event loop."""
+    import asyncio
+
+    async def run() -> T:
+        database = Database(settings.database_url)
+        try:
+            async with database.writing() as connection:
+                return await work(connection)
+        finally:
+            await database.close()
+
+    return asyncio.run(run())

@@ -1,0 +1,1 @@
+"""What a commit would make of a repository, judged by the rules of `hfbench.checks` before it is made."""

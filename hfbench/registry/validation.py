@@ -1,0 +1,24 @@
+"""Judges what a commit would add: strict repositories refuse it with all problems, others warn and take it."""
+
+from __future__ import annotations
+
+from hfbench.registry.access.caller import Caller
+from hfbench.registry.database.repos import Repo
+from hfbench.registry.errors import BadRequest, header_text
+from hfbench.registry.hub import Hub
+from hfbench.registry.problems import problems
+from hfbench.registry.revisions.commit import Draught
+
+TOPIC = "validation"
+NAMED = 20
+
+
+async def judge(hub: Hub, repo: Repo, branch: str, draught: Draught, caller: Caller) -> str:
+    """The warning to send with the answer, empty when nothing is wrong; BadRequest where the repository is strict."""
+    found = await problems(hub, repo, branch, draught, caller)
+    if not found:
+        return ""
+    more = [f"and {len(found) - NAMED} more"] if len(found) > NAMED else []
+    if repo.strict:
+        raise BadRequest(f"{repo.full_name} is strict and refuses this commit: {'; '.join([*found[:NAMED], *more])}.")
+    return header_text(f"{TOPIC}; {'; '.join([*found[:NAMED], *more])}")

@@ -1,0 +1,1 @@
+"""The formats of Xet: hashes, xorbs and shards. They know neither HTTP nor the database."""

@@ -1,0 +1,116 @@
+"""A disk that is full: the client is told so, nothing half stays, and all is well once there is room."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from hub_inside import REPO
+from hub_process import HubProcess, make_hub
+from test_access import batch
+from test_commits import commit, file, lines
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    """A hub on a file system of 48 MiB."""
+    folder = tmp_path_factory.mktemp("small")
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=48m,mode=700", "none", str(folder)], capture_output=True, text=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"no small file system can be mounted here: {mounted.stderr.strip()}")
+    hub = make_hub(folder, part_bytes=4 * MIB, multipart_bytes=40 * MIB)
+    hub.start()
+    try:
+        with hub.client(hub.writer) as client:
+            client.post("/api/repos/create", json={"name": REPO.partition("/")[2], "organization": "team"})
+        yield hub
+    finally:
+        hub.stop()
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.fixture
+def filler(small: HubProcess) -> Iterator[Callable[[int], None]]:
+    """Takes all room but so many bytes."""
+    path = small.settings.layout.root.parent / "filler"
+
+    def fill(left: int) -> None:
+        room = os.statvfs(path.parent)
+        with path.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - left)
+
+    yield fill
+    path.unlink(missing_ok=True)
+
+
+def put(hub: HubProcess, content: bytes) -> httpx2.Response:
+    told = batch(hub, REPO, hashlib.sha256(content).hexdigest(), len(content), hub.writer)
+    with hub.client() as client:
+        return client.put(told["actions"]["upload"]["href"], content=content)  # type: ignore[index]
+
+
+def history(hub: HubProcess) -> int:
+    with hub.client() as client:
+        return len(client.get(f"/api/models/{REPO}/commits/main").json())
+
+
+def is_told(answer: httpx2.Response) -> bool:
+    return answer.status_code == 507 and "disk is full" in answer.headers["x-error-message"]
+
+
+def test_an_upload_that_does_not_fit_is_told_and_leaves_nothing(
+    small: HubProcess, filler: Callable[[int], None]
+) -> None:
+    content = os.urandom(12 * MIB)
+    filler(4 * MIB)
+    assert is_told(put(small, content))
+    layout = small.settings.layout
+    assert not list(layout.drafts.iterdir())
+    assert not layout.blob(hashlib.sha256(content).hexdigest()).exists()
+    with small.client() as client:
+        assert client.get(f"/api/models/{REPO}").status_code == 200, "reading goes on"
+    (layout.root.parent / "filler").unlink()
+    assert put(small, content).status_code == 200
+    step = ("lfsFile", {"path": "x.bin", "algo": "sha256", "oid": hashlib.sha256(content).hexdigest()})
+    assert commit(small, REPO, lines(step)).status_code == 200
+    with small.client() as client:
+        assert client.get(f"/{REPO}/resolve/main/x.bin").content == content
+
+
+def test_a_commit_that_does_not_fit_is_told_and_is_none(small: HubProcess, filler: Callable[[int], None]) -> None:
+    before = history(small)
+    filler(256 * 1024)
+    texts = [file(f"{n}.txt", os.urandom(30_000).hex().encode()) for n in range(10)]
+    answers = [commit(small, REPO, lines(*texts)), commit(small, REPO, lines(file("big", os.urandom(3 * MIB))))]
+    assert [is_told(answer) for answer in answers] == [True, True], [answer.text for answer in answers]
+    (small.settings.layout.root.parent / "filler").unlink()
+    assert history(small) == before
+    assert commit(small, REPO, lines(*texts)).status_code == 200
+    assert history(small) == before + 1
+
+
+def test_stock_clients_are_told_of_it(small: HubProcess, filler: Callable[[int], None], tmp_path: Path) -> None:
+    from huggingface_hub import HfApi, constants
+
+    path = tmp_path / "w.bin"
+    path.write_bytes(os.urandom(6 * MIB))
+    filler(2 * MIB)
+    api = HfApi(endpoint=small.url, token=small.writer)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        patch.setattr("time.sleep", lambda _seconds: None)  # it tries five times
+        with pytest.raises(RuntimeError, match=r"w\.bin") as told:
+            api.upload_file(repo_id=REPO, path_or_fileobj=path, path_in_repo="w.bin")
+    assert "disk is full" in str(told.value.__cause__)
+    (small.settings.layout.root.parent / "filler").unlink()
+    api.upload_file(repo_id=REPO, path_or_fileobj=path, path_in_repo="w.bin")
+    assert api.file_exists(REPO, "w.bin")
