@@ -40,27 +40,90 @@ SETTLED = 0.3
 """Seconds after a client ends until the server has done what it does after its answer."""
 
 
-def claim(name: str, sentence: str, bound: float, unit: str = "s CPU a GiB") -> Claim:
-    """A claim about the registry."""
-    return Claim(name=f"registry-{name}", sentence=sentence, bound=bound, unit=unit)
+A_GIB = "s CPU a GiB"
 
 
-DOWNLOAD = claim("download", "the hub's own server sends a GiB to `hf download` for at most 0.9 s CPU", 0.9)
-RANGES = claim("ranges", "the hub's own server sends a GiB in eight ranges for at most 0.9 s CPU", 0.9)
-BEHIND = claim("download-nginx", "hub and nginx send a GiB to `hf download` for at most 0.2 s CPU", 0.2)
-STATIC = claim("download-static", "hub and nginx cost at most 1.3 times nginx with a plain file, curl included", 1.3)
-PEER = claim("download-olah", "the hub's own server costs at most half of Olah with the file in its cache", 0.5)
-LFS = claim("upload-lfs", "an upload by Git LFS costs the server at most twice `cp` and one SHA-256 of the file", 2.0)
-COLD = claim("upload-xet", "an upload by Xet costs the server at most 3 times `cp` and one SHA-256 of the file", 3.0)
-KNOWN = claim("upload-known", "an upload of known content costs the server at most 0.05 s CPU a GiB", 0.05)
-UNSENT = claim("upload-known-xorbs", "an upload of known content sends no content", 0, "xorbs")
-CHANGED = claim("upload-changed", "a file changed by 1 % in ten places sends at most 5 % of it", 0.05, "of the bytes")
-REBUILT = claim("upload-changed-cpu", "a file changed by 1 % costs the server at most 2 s CPU a GiB", 2.0)
-FOLDER = claim("many-files", f"a worker that takes a folder of {MANY:,} files holds at most 200 MiB", 200 * MIB, "B")
-CROWD = claim(
-    "clients", f"{AT_ONCE} clients at once cost at most 1.3 times as much as one after the other", 1.3, "s CPU"
+DOWNLOAD = Claim(
+    name="registry-download",
+    sentence="the hub's own server sends a GiB to `hf download` for at most 0.9 s CPU",
+    bound=0.9,
+    unit=A_GIB,
 )
-PATIENT = claim("slow-clients", f"{SLOW} clients that hardly read let others wait at most 1.5 times as long", 1.5, "s")
+RANGES = Claim(
+    name="registry-ranges",
+    sentence="the hub's own server sends a GiB in eight ranges for at most 0.9 s CPU",
+    bound=0.9,
+    unit=A_GIB,
+)
+BEHIND = Claim(
+    name="registry-download-nginx",
+    sentence="hub and nginx send a GiB to `hf download` for at most 0.2 s CPU",
+    bound=0.2,
+    unit=A_GIB,
+)
+STATIC = Claim(
+    name="registry-download-static",
+    sentence="hub and nginx cost at most 1.3 times nginx with a plain file, curl included",
+    bound=1.3,
+    unit=A_GIB,
+)
+PEER = Claim(
+    name="registry-download-olah",
+    sentence="the hub's own server costs at most half of Olah with the file in its cache",
+    bound=0.5,
+    unit=A_GIB,
+)
+LFS = Claim(
+    name="registry-upload-lfs",
+    sentence="an upload by Git LFS costs the server at most twice `cp` and one SHA-256 of the file",
+    bound=2.0,
+    unit=A_GIB,
+)
+COLD = Claim(
+    name="registry-upload-xet",
+    sentence="an upload by Xet costs the server at most 3 times `cp` and one SHA-256 of the file",
+    bound=3.0,
+    unit=A_GIB,
+)
+KNOWN = Claim(
+    name="registry-upload-known",
+    sentence="an upload of known content costs the server at most 0.05 s CPU a GiB",
+    bound=0.05,
+    unit=A_GIB,
+)
+UNSENT = Claim(
+    name="registry-upload-known-xorbs", sentence="an upload of known content sends no content", bound=0, unit="xorbs"
+)
+CHANGED = Claim(
+    name="registry-upload-changed",
+    sentence="a file changed by 1 % in ten places sends at most 5 % of it",
+    bound=0.05,
+    unit="of the bytes",
+)
+REBUILT = Claim(
+    name="registry-upload-changed-cpu",
+    sentence="a file changed by 1 % costs the server at most 2 s CPU a GiB",
+    bound=2.0,
+    unit=A_GIB,
+)
+FOLDER = Claim(
+    name="registry-many-files",
+    sentence=f"a worker that takes a folder of {MANY:,} files holds at most 200 MiB",
+    bound=200 * MIB,
+    unit="B",
+)
+CROWD = Claim(
+    name="registry-clients",
+    sentence=f"{AT_ONCE} clients at once cost at most 1.3 times as much as one after the other",
+    bound=1.3,
+    unit="s CPU",
+)
+PATIENT = Claim(
+    name="registry-slow-clients",
+    sentence=f"{SLOW} clients that hardly read let others wait at most 1.5 times as long",
+    bound=1.5,
+    unit="s",
+)
 
 VERSIONS = {
     "hfbench": hfbench.__version__,

@@ -85,6 +85,15 @@ def _group(item: pytest.Item) -> str:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """What runs a model in this process forbids the network for good; tests behind it may have a hub of their own."""
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        os.environ.pop(name, None)
+    if constants := sys.modules.get("huggingface_hub.constants"):
+        constants.HF_HUB_OFFLINE = False  # type: ignore[attr-defined]
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """A test that root cannot run as it is runs once more, in a process that permissions bind."""
     if os.geteuid() or not pyfuncitem.get_closest_marker("unprivileged") or _bound():

@@ -17,7 +17,7 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 SCRIPTS = sorted(
     path.stem
     for path in BENCH.glob("*.py")
-    if path.stem not in ("claims", "terminal", "workbench", "make_big_checkpoint", "report")
+    if path.stem not in ("claims", "terminal", "workbench", "make_big_checkpoint", "report", "hub_service")
 )
 
 

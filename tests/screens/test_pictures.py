@@ -97,7 +97,8 @@ def take(
 
 def scene_of(test: pytest.Function, look: picture_looks.Look) -> str:
     """What the tests of one scene have in common: all but the look."""
-    others = {name: value for name, value in test.callspec.params.items() if value != look}  # type: ignore[attr-defined]
+    params = test.callspec.params if hasattr(test, "callspec") else {}
+    others = {name: value for name, value in params.items() if value != look}
     return f"{test.nodeid.partition('[')[0]} {others}"
 
 
