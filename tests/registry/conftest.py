@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hub_process import HubProcess, make_hub
 
+from hfbench.hub import session
+
 SMALL_PARTS = {"multipart_bytes": 3 << 20, "part_bytes": 1 << 20}
 
 
@@ -22,8 +24,12 @@ def _client_home(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(autouse=True)
 def _online(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other tests of the process may have asked the library to stay offline; the hub is on this machine."""
-    from huggingface_hub import constants
+    """Other tests of the process may have asked the library to stay offline, or made hfbench's session its own."""
+    from huggingface_hub import constants, set_client_factory
+    from huggingface_hub.utils._http import default_client_factory
+
+    set_client_factory(default_client_factory)
+    session._session = None  # made again where it is wanted
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
 
