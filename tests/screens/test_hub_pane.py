@@ -24,6 +24,7 @@ from hfbench.paths import jobs_root
 from hfbench.screens import hub_asks
 from hfbench.screens.confirm import AskText
 from hfbench.screens.hub_pane import HubPane
+from hfbench.screens.job import JobScreen
 from hfbench.screens.launch import LaunchScreen
 from hfbench.screens.model import ModelScreen
 from hfbench.screens.model_tabs.files import FilesTab
@@ -212,7 +213,7 @@ async def test_a_model_is_opened_looked_through_and_pulled(
         await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen))
         assert pilot.app.screen.state.command == "hfbench pull lab:team/small"
         await pilot.press("enter")
-        await until(pilot, lambda: not isinstance(pilot.app.screen, LaunchScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, JobScreen))
         await pilot.press("escape")
         await until(pilot, lambda: pilot.app.screen is screen and not screen.view.left_on and read(pilot))
         assert "~ header" not in text(picture, pilot)
