@@ -1,4 +1,4 @@
-"""Engines of the demo model beside eager, in turns in one run: time per token, size, seconds to build and to load.
+"""Engines of the demo model beside eager, in turns in one run: time per token, size, seconds to build, load and check.
 
 Usage: python bench/engines.py [FOLDER]. Engines that lie in FOLDER already are measured, others are built there first.
 """
@@ -50,6 +50,21 @@ LOAD = Claim(
     sentence="an aoti engine of SmolLM2-135M, its files hashed before, is ready within 1 s of its runtime's import",
     bound=1.0,
 )
+CHECK = Claim(
+    name="engines-check",
+    sentence="engine.check of an aoti engine, its files hashed before, costs at most 100 ms of CPU, without torch",
+    bound=0.1,
+    unit="s CPU",
+)
+CHECKING = """
+import time; began = time.process_time()
+import contextlib, io, sys
+from hfbench.cli import main
+with contextlib.redirect_stdout(io.StringIO()):
+    code = main(["engine", "check", sys.argv[1]])
+print(time.process_time() - began, code, "torch" in sys.modules)
+"""
+"""From the first line of a new process: what Python itself takes to start is not counted."""
 CLAIMS = {"aoti": AOTI, "compile": COMPILE, "onnx": ONNX, "openvino": OPENVINO}
 PROMPT, NEW_TOKENS, CONTEXT = 32, 17, 64
 ROUNDS = 15
@@ -112,6 +127,7 @@ def measured(folders: dict[str, Path]) -> list[Record]:
     told = {"versions": versions(aoti), "notes": notes(aoti, seconds["aoti"])}
     size, stored = float(sum(each.size for each in aoti.files)), float(weights)
     records.append(run(SIZE, lambda: size, lambda: stored, rounds=1, warmup=0, **told))
+    records.append(run(CHECK, lambda: checking(folders["aoti"]), **told))
     records.append(run(LOAD, lambda: opening(lambda: open_engine(folders["aoti"], gpu=None)), rounds=5, **told))
     return records
 
@@ -126,6 +142,16 @@ def opening(call: Callable[[], object]) -> float:
     began = time.perf_counter()
     call()
     return time.perf_counter() - began
+
+
+def checking(folder: Path) -> float:
+    """CPU seconds of a check in a process of its own, which must end well and without torch."""
+    words = [sys.executable, "-c", CHECKING, str(folder)]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    seconds, code, torch = done.stdout.split()
+    if (code, torch) != ("0", "False"):
+        raise SystemExit(f"the check ended with {code}, torch imported: {torch}")
+    return float(seconds)
 
 
 def notes(manifest: Manifest, load_seconds: float) -> dict[str, str | int | float]:

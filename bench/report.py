@@ -20,14 +20,14 @@ def table(records: list[dict[str, Any]]) -> list[str]:
     for record in records:
         claim, peer = record["claim"], record["peer"]
         unit = claim["unit"]
-        sign = "x" if peer else f" {unit}"
         medians = figure(statistics.median(record["subject"]), unit)
         if peer:
             medians += f" : {figure(statistics.median(peer), unit)}"
         value = f"{record['value']:.2f}x" if peer else medians
         verdict = value if record["holds"] else f"**{value}**"
         load = record["machine"]["load_1m"]
-        lines.append(f"| {claim['sentence']} | {claim['bound']:g}{sign} | {verdict} | {medians} | {load} |")
+        bound = f"{claim['bound']:g}x" if peer else figure(claim["bound"], unit)
+        lines.append(f"| {claim['sentence']} | {bound} | {verdict} | {medians} | {load} |")
     return lines
 
 
@@ -35,7 +35,9 @@ def figure(value: float, unit: str) -> str:
     """A median with a unit that can be read."""
     if unit.startswith("s"):
         return f"{value * 1e3:.3g} ms{unit[1:]}" if value < 1 else f"{value:.3g} {unit}"
-    return f"{value / 2**20:.1f} MiB" if value > 2**20 else f"{value:,.0f} {unit}"
+    if value > 2**20:
+        return f"{value / 2**20:.1f} MiB"
+    return f"{value:,.0f} {unit}" if value >= 10 or value == int(value) else f"{value:.3g} {unit}"
 
 
 def latest() -> list[dict[str, Any]]:

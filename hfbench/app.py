@@ -194,8 +194,9 @@ class Workbench(TypeAhead):
 
         spec = spec_of(request)
         try:
-            place = asdict(place_for(spec, runs_in))
-            asked = JobRequest(action=spec.name, params=spec.values(request), lease=lease, **place)
+            params = spec.values(request)
+            place = asdict(place_for(spec.needing(params), runs_in))
+            asked = JobRequest(action=spec.name, params=params, lease=lease, **place)
             job = launch(jobs_root(), asked)
         except HfbenchError as error:
             self.call_from_thread(failed or self.complain, error)

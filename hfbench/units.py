@@ -18,6 +18,8 @@ UNITS: dict[str, tuple[str, float]] = {
     "m": ("time", 60.0),
     "min": ("time", 60.0),
     "h": ("time", 3600.0),
+    "d": ("time", 86400.0),
+    "w": ("time", 604800.0),
     "B": ("bytes", 1.0),
     "kB": ("bytes", 1e3),
     "MB": ("bytes", 1e6),
@@ -44,6 +46,8 @@ UNITS: dict[str, tuple[str, float]] = {
 
 _QUANTITY = re.compile(r"\s*([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z%]+(?:/s)?)?\s*")
 
+_DURATION = r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d|w)"
+
 
 def parse_quantity(text: str) -> tuple[float, str | None]:
     """`"50 ms"` -> (50.0, "ms"); a bare number has unit None. UsageError names an unknown unit."""
@@ -69,15 +73,14 @@ def convert(value: float, unit: str, to: str) -> float:
 
 
 def parse_duration(text: str | int | float) -> float:
-    """Seconds in `"10m"`, `"90 s"`, `"1h30m"` or a bare number of seconds; must be finite and positive."""
+    """Seconds in `"10m"`, `"90 s"`, `"1h30m"`, `"30d"` or a bare number of seconds; must be finite and positive."""
     spelled = str(text).strip()
-    parts = re.findall(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h)?", spelled)
-    if re.fullmatch(r"(?:\d+(?:\.\d+)?\s*(?:ms|s|min|m|h)\s*)+", spelled):
-        seconds = sum(float(number) * UNITS[unit or "s"][1] for number, unit in parts)
+    if re.fullmatch(rf"(?:{_DURATION}\s*)+", spelled):
+        seconds = sum(float(number) * UNITS[unit][1] for number, unit in re.findall(_DURATION, spelled))
     else:
         seconds = float(spelled) if re.fullmatch(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?", spelled) else 0.0
     if not (0 < seconds < math.inf):
-        raise UsageError(f"{spelled!r} is not a duration", remedy="write for example 30s, 10m or 1h30m")
+        raise UsageError(f"{spelled!r} is not a duration", remedy="write for example 30s, 10m, 1h30m or 30d")
     return seconds
 
 

@@ -136,7 +136,7 @@ def _understand(job: JobDirectory) -> tuple[Spec, Action]:
     spec = find(str(job.request.get("action")))
     request = spec.build(job.request.get("params") or {})
     job.write("environment.json", fingerprint())
-    spec.require()
+    spec.needing(spec.values(request)).require()
     return spec, request
 
 

@@ -38,6 +38,7 @@ LONGEST = (
     "tests/engines/running/test_engines.py",
     "tests/actions/test_engine_build.py",
     "tests/engines/test_build.py",
+    "tests/engines/test_examples.py",
     "tests/gpu/kernels/test_static.py",
     "tests/gpu/test_generate_modes.py",
     "tests/gpu/kernels/test_interpret.py",

@@ -154,6 +154,8 @@ def test_there_and_back_is_the_same(unit: str, to: str, value: float) -> None:
         ("90 s", 90),
         ("1h30m", 5400),
         ("1h 30 min", 5400),
+        ("30d", 30 * 86400),
+        ("2w 1d", 15 * 86400),
         ("250ms", 0.25),
         ("2.5", 2.5),
         (30, 30),

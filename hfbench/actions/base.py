@@ -97,6 +97,14 @@ class Spec:
         """The fields of a request as JSON data, defaults included."""
         return {param.name: param.plain(getattr(request, param.name)) for param in self.params}
 
+    def needing(self, values: Mapping[str, object]) -> Spec:
+        """The declaration with what a request of these values needs, where the class tells that by `needs_for`."""
+        tell = getattr(self.cls, "needs_for", None)
+        if tell is None:
+            return self
+        needs, extra = tell(values)
+        return dataclasses.replace(self, needs=needs, extra=extra)
+
     def missing(self) -> list[str]:
         """Modules this interpreter lacks; looks them up without importing them."""
         return [name for name in self.needs if not _installed(name)]

@@ -84,7 +84,7 @@ class CacheFree:
                 raise UsageError(f"{self.model!r} names no model", remedy="write org/name or org/name@revision")
             freeing.model(named.repo, named.revision if "@" in self.model else "")
         if self.unused_since:
-            freeing.unused(seconds_of(self.unused_since))
+            freeing.unused(parse_duration(self.unused_since))
         if self.orphans:
             freeing.orphans(partials=self.partials)
         tally = freeing.tally
@@ -95,11 +95,3 @@ class CacheFree:
             bytes=sum(each.bytes for each in tally.freed),
             dry_run=self.dry_run,
         )
-
-
-def seconds_of(text: str) -> float:
-    """Seconds in `30d`, `2w` or anything a duration may be; UsageError for anything else."""
-    number, unit = text.strip()[:-1].strip(), text.strip()[-1:]
-    if unit in "dw" and number.replace(".", "", 1).isdigit():
-        return float(number) * DAY * (7 if unit == "w" else 1)
-    return parse_duration(text)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from hfbench.actions.base import action, spec_of
 from hfbench.actions.params import command_line, param
-from hfbench.engines.manifest import Proof, ShapeProfile
-from hfbench.line_width import cut, cut_end
+from hfbench.engines.fitting import fitting
+from hfbench.engines.manifest import Proof, ShapeProfile, recipe_of
+from hfbench.line_width import cut, cut_end, room
 from hfbench.models.problem import counted
 from hfbench.paths import expand
 from hfbench.text import printable
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from hfbench.jobs.run import Run
 
 LABEL = 9
+CONTINUED = " \\"
+"""Ends a line of a command that goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +32,8 @@ class EngineBuildResult:
 
     folder: str
     id: str
+    recipe: str = ""
+    """Of what was asked for: every build of it has the same."""
     builder: str
     model: str
     device: str
@@ -57,12 +63,42 @@ class EngineBuildResult:
             ("engine", cut(printable(self.folder), LABEL)),
             ("model", cut(printable(self.model), LABEL)),
             ("for", f"{self.device}, {self.dtype}, batch {shapes.batch}, prompts {prompts}, context {shapes.context}"),
-            ("files", f"{counted(self.files, 'file')}, id {self.id}"),
+            ("files", f"{counted(self.files, 'file')}, id {self.id}, recipe {self.recipe}"),
             *(("licence", text) for text in [printable(self.licence)] if text),
             *(("signed", text) for text in [printable(self.signed_by)] if text),
             *(("proof", line) for line in _proof_lines(self.proof)),
         ]
-        return [text if not label else cut_end(f"{label:<{LABEL}}{text}") for label, text in rows]
+        told = [text if not label else cut_end(f"{label:<{LABEL}}{text}") for label, text in rows]
+        return [*told, *(line for command in _next_commands(self) for line in _copyable(command))]
+
+
+def _next_commands(result: EngineBuildResult) -> list[str]:
+    """The commands that load it and measure it beside eager."""
+    from hfbench.actions.registry import find
+    from hfbench.engines.running.open_engine import has_runner
+
+    check, modes = find("engine.check").params, find("bench.modes").params
+    loading = {"engine": result.folder, "load": True}
+    told = [command_line(("hfbench", "engine", "check"), check, loading)]
+    if has_runner(result.builder):
+        measured = {"model": result.model, "modes": ["static-cache", f"engine:{result.folder}"]}
+        device = {"device": "cpu"} if result.device == "cpu" else {}
+        asked = {**measured, **device, **fitting(result.shapes)}
+        told.append(command_line(("hfbench", "bench", "modes"), modes, asked))
+    return told
+
+
+def _copyable(command: str) -> list[str]:
+    """A command under its label, in lines that a shell reads as one: broken between words alone."""
+    most = room() - LABEL - len(CONTINUED)
+    lines: list[str] = []
+    for word in map(shlex.quote, shlex.split(command)):
+        if lines and len(lines[-1]) + 1 + len(word) <= most:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    labelled = [f"{'' if number else 'next':<{LABEL}}{line}" for number, line in enumerate(map(printable, lines))]
+    return [*(line + CONTINUED for line in labelled[:-1]), labelled[-1]]
 
 
 def _proof_lines(proof: Proof | None) -> list[str]:
@@ -117,6 +153,14 @@ class EngineBuild:
     replace: bool = param("Take the place of an engine that stands there, once this one is complete", default=False)
     keep_unproven: bool = param("Keep an engine that differs from eager, with that verdict", default=False)
 
+    @classmethod
+    def needs_for(cls, values: Mapping[str, object]) -> tuple[tuple[str, ...], str]:
+        """Modules and extra of the builder that is asked for: plans are built by programs of another Python."""
+        from hfbench.engines.builders.base import builder_of
+
+        builder = builder_of(str(values.get("builder", cls.builder)))
+        return builder.needs, builder.extra
+
     def perform(self, run: Run) -> EngineBuildResult:
         """Build beside the folder, prove, and give it its name."""
         from hfbench.engines.build import build_engine  # torch enters here, in the worker
@@ -128,6 +172,7 @@ class EngineBuild:
         return EngineBuildResult(
             folder=str(made.folder),
             id=made.id,
+            recipe=recipe_of(manifest),
             builder=manifest.builder,
             model=self.model,
             device=manifest.built_on.gpu.name if manifest.built_on.gpu else "cpu",

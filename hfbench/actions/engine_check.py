@@ -63,6 +63,12 @@ class EngineCheck:
     environment: str = param(
         "Python it is to run in: a name of [environments], or a path; default the one of hfbench", default=""
     )
+    machine: Path | None = param(
+        "File that describes another machine, as hfbench engine machine --json tells it", default=None, kind="path"
+    )
+    suppose: tuple[str, ...] = param(
+        "Facts in place of the machine's own, each name=value: torch=2.9.1, driver=550.54.14", default=()
+    )
     device: str = param("GPU of an engine for GPUs", default="auto", kind="device")
     hash: bool = param("Hash files whose hashes are not remembered; else sizes must do", default=True)
     patience: float = param("Most time for loading", default=300.0, ge=1, unit="s", kind="duration")
@@ -77,6 +83,8 @@ class EngineCheck:
             load=self.load,
             environment=self.environment,
             device=self.device,
+            machine=self.machine,
+            suppose=self.suppose,
             patience=self.patience,
             log=self.log,
         )

@@ -33,6 +33,8 @@ class ShowResult:
     sealed: bool = False
     """Whether the manifest's fields are those that were written."""
     id: str = ""
+    recipe: str = ""
+    """Fingerprint of what was asked for: every build of one recipe has it."""
     log: tuple[str, ...] = ()
     log_trouble: str = ""
     """Why there is no log."""
@@ -66,7 +68,7 @@ class EngineShow:
 
     def perform(self, run: Run) -> ShowResult:
         """Read both. ManifestError for a manifest that is damaged; a log that cannot be read is told in a sentence."""
-        from hfbench.engines.manifest import engine_folder, fingerprint, read_told
+        from hfbench.engines.manifest import engine_folder, fingerprint, read_told, recipe_of
 
         if not os.path.lexists(self.engine):
             raise HfbenchError("is not there", where=self.engine, remedy="give the path of an engine")
@@ -80,6 +82,7 @@ class EngineShow:
             manifest=told.manifest,
             sealed=told.sealed,
             id=fingerprint(told.manifest),
+            recipe=recipe_of(told.manifest),
             log=log,
             log_trouble=trouble,
         )
@@ -121,6 +124,7 @@ def _rows(result: ShowResult) -> Iterator[tuple[str, str]]:
         if text:
             yield label, text
     yield "id", result.id + ("" if result.sealed else ", edited since it was built")
+    yield "recipe", result.recipe
     if manifest.proof is None:
         return
     for case in manifest.proof.cases:

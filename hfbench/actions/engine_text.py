@@ -47,13 +47,16 @@ def check_lines(result: CheckResult) -> list[str]:
 def list_lines(result: ListResult) -> list[str]:
     """A row an engine, below it what is decisive, and a line that counts them."""
     rows = [line for each in result.engines for line in _listed_lines(each)]
-    return [*rows, *([""] if rows else []), result.headline]
+    lost = [line for each in result.unread for line in paragraph(f"x {printable(each.sentence)}", later="  ")]
+    where = f" in {', '.join(result.roots)}: hfbench engine build MODEL --out DIR builds one"
+    last = result.headline if rows or lost else result.headline + printable(where)
+    return [*rows, *lost, *([""] if rows or lost else []), *paragraph(last)]
 
 
 def _identity(result: Checked) -> Iterator[str]:
     yield _labelled("engine", result.engine)
     size = f", {show_bytes(result.bytes)}" if result.bytes else ""
-    yield _labelled("kind", f"{result.what}{size}" + (f", id {result.id}" if result.id else ""))
+    yield _labelled("kind", f"{result.what}{size}" + (f", id {result.id}, recipe {result.recipe}" if result.id else ""))
     if result.built:
         yield _labelled("built", result.built)
     for fact in result.facts:
@@ -63,6 +66,8 @@ def _identity(result: Checked) -> Iterator[str]:
     yield _labelled("device", result.device)
     if result.environment:
         yield _labelled("environment", result.environment)
+    if result.python:
+        yield from paragraph(printable(result.python), first=f"{'for':<{LABEL}}", later=" " * LABEL)
 
 
 def _rule_lines(row: Row) -> Iterator[str]:

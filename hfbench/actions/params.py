@@ -19,7 +19,10 @@ from hfbench.units import parse_duration
 TYPE_NAMES = {int: "an integer", float: "a number", str: "text", bool: "true or false", Path: "a path"}
 BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 RESERVED = frozenset(
-    {"json", "wait", "detach", "timeout", "label", "no_lease", "in", "runs_in", "help", "save_as", "on_fail", "expect"}
+    {
+        *("json", "wait", "detach", "timeout", "label", "no_lease", "in", "runs_in", "help"),
+        *("save_as", "on_fail", "expect", "fails"),
+    }
 )
 """Words of the command line and of script steps, which no field may take."""
 
@@ -208,7 +211,7 @@ class Param:
         self._check_bounds(value)
         if self.choices and value not in self.choices and not self.opened(value):
             near = did_you_mean(str(value), self.choices)
-            raise self._problem(f"{_shown(value)} is not one of {', '.join(self.listed)}", near)
+            raise self._problem(f"{_shown(value)} is not one of {', '.join(filter(None, self.listed))}", near)
         return value
 
     def _check_bounds(self, value: Any) -> None:
@@ -252,8 +255,11 @@ def command_line(program: Sequence[str], params: Sequence[Param], values: dict[s
     named: list[str] = []
     options: list[str] = []
     for each in params:
-        if each.name in values and not each.secret and (each.required or values[each.name] != each.default):
-            (named if each.positional else options).extend(each.arguments(values[each.name]))
+        if each.name not in values or each.secret:
+            continue
+        value = values[each.name]
+        if each.required or each.plain(value) != each.plain(each.default):  # a list from JSON is a tuple here
+            (named if each.positional else options).extend(each.arguments(value))
     if any(word.startswith("-") for word in named):  # a file that is called like an option
         return shlex.join([*program, *options, "--", *named])
     return shlex.join([*program, *named, *options])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hfbench.actions.base import action
 from hfbench.actions.params import param
 from hfbench.models.problem import counted
+from hfbench.registry.accounts import Token, User
 from hfbench.registry.needs import NEEDS
 from hfbench.registry.upkeep.facts import Use
 from hfbench.text import printable
@@ -19,30 +20,6 @@ if TYPE_CHECKING:
 
 MOST_REPOS = 10_000
 NOT_OFFERED = 501
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShownToken:
-    """A token without its secret; times are seconds since the epoch, `namespaces` is empty for all."""
-
-    id: int
-    user: str
-    name: str
-    prefix: str
-    scope: str
-    namespaces: tuple[str, ...]
-    expires: float | None
-    last_used: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShownUser:
-    """An account with its roles by namespace."""
-
-    name: str
-    is_admin: bool
-    disabled: bool
-    roles: dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +42,8 @@ class RegistryView:
     url: str
     traffic: Traffic
     use: Use | None = None
-    tokens: tuple[ShownToken, ...] = ()
-    users: tuple[ShownUser, ...] = ()
+    tokens: tuple[Token, ...] = ()
+    users: tuple[User, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -115,28 +92,11 @@ class RegistryShow:
         from hfbench.registry.upkeep.session import on_hub
         from hfbench.registry.upkeep.use import measure
 
-        tokens = tuple(
-            ShownToken(
-                id=each.id,
-                user=each.account,
-                name=each.name,
-                prefix=each.prefix,
-                scope=each.scope,
-                namespaces=each.namespaces,
-                expires=each.expires,
-                last_used=each.last_used,
-            )
-            for each in list_tokens(settings)
-        )
-        users = tuple(
-            ShownUser(name=each.name, is_admin=each.is_admin, disabled=each.disabled, roles=each.roles)
-            for each in list_users(settings)
-        )
         return RegistryView(
             folder=settings.folder,
             url=settings.base_url,
             traffic=traffic,
             use=on_hub(settings, lambda hub: measure(hub, MOST_REPOS)),
-            tokens=tokens,
-            users=users,
+            tokens=tuple(list_tokens(settings)),
+            users=tuple(list_users(settings)),
         )

@@ -19,7 +19,7 @@ from hfbench.paths import jobs_root
 
 def run_as_job(spec: Spec, request: Action, given: argparse.Namespace, timeout: float | None) -> int:
     """Start a job and, unless it is to be left alone, stay until it is over; the exit code."""
-    place = place_for(spec, given.runs_in)
+    place = place_for(spec.needing(spec.values(request)), given.runs_in)
     job = launch(
         jobs_root(),
         JobRequest(

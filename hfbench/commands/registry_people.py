@@ -42,7 +42,7 @@ def add_people(verbs: Any, add: Add) -> None:
     new.add_argument("--name", default="token", help="what lists call it")
     new.add_argument("--scope", choices=("read", "write"), default="write")
     new.add_argument("--namespace", action="append", default=[], help="let it in nowhere else; may be given again")
-    new.add_argument("--expires", type=parse_duration, metavar="DURATION", help="such as 12h; default never")
+    new.add_argument("--expires", type=parse_duration, metavar="DURATION", help="such as 12h or 30d; default never")
     some = add(tokens, "list", _list_tokens, "List tokens without their secrets")
     some.add_argument("user", nargs="?", default="")
     gone = add(tokens, "revoke", _revoke, "Let a token in no longer, at once")
@@ -129,7 +129,7 @@ def _list_tokens(given: argparse.Namespace) -> int:
         left = (row.expires or now) - now
         ends = "" if row.expires is None else f", expires in {show_elapsed(left)}" if left > 0 else ", expired"
         where = f" in {', '.join(row.namespaces)}" if row.namespaces else ""
-        whose = f"{printable(row.account)}  {printable(row.name)}{where}"
+        whose = f"{printable(row.user)}  {printable(row.name)}{where}"
         print(f"{row.id:>4}  {row.prefix}...  {row.scope:<5}  {whose}  {used}{ends}")
     return Exit.OK
 

@@ -68,11 +68,19 @@ def chosen(topics: Sequence[str], only: Sequence[str]) -> tuple[Check, ...]:
             raise UsageError(f"{topic!r} is no topic of the doctor", remedy=remedy)
     for id in only:
         if id not in {each.id for each in known}:
-            near = did_you_mean(id, [each.id for each in known])
-            raise UsageError(f"{id!r} is no check of the doctor", remedy=near or "hfbench doctor tells the ids")
+            raise UsageError(f"{id!r} is no check of the doctor", remedy=_nearest(id, known))
     if not topics and not only:
         return known
     return tuple(each for each in known if each.topic in topics or each.id in only)
+
+
+def _nearest(id: str, known: Sequence[Check]) -> str:
+    """What to give in place of an id that is none: a topic, the id whose end was meant, or where all ids are told."""
+    if id in {each.topic for each in known}:
+        return f"it is a topic: hfbench doctor {id}"
+    ends = {each.id.partition(".")[2]: each.id for each in known}
+    by_end = did_you_mean(ends[id], [ends[id]]) if id in ends else ""
+    return did_you_mean(id, [each.id for each in known]) or by_end or "hfbench doctor --json tells the ids of all"
 
 
 def _guarded(check: Check, system: System) -> Outcome:

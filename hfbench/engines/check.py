@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,10 +15,10 @@ from hfbench.engines.compatibility.judge import Verdict, judge
 from hfbench.engines.compatibility.rule import Case
 from hfbench.engines.files import look_at_files
 from hfbench.engines.machine import Machine, read_machine
-from hfbench.engines.manifest import Manifest, engine_folder, fingerprint, read_told
+from hfbench.engines.manifest import Manifest, engine_folder, fingerprint, read_told, recipe_of
 from hfbench.engines.reading.found import Fact, Found, facts
 from hfbench.engines.trial.told import Named, Trial
-from hfbench.errors import MissingError, UsageError
+from hfbench.errors import UsageError
 from hfbench.models.problem import counted
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ class How:
     load: bool = False
     environment: str = ""
     device: str = "auto"
+    machine: Path | None = None
+    """A file that describes another machine."""
+    suppose: tuple[str, ...] = ()
     patience: float = 300.0
     log: Path | None = None
 
@@ -54,6 +58,7 @@ def check_engine(
 
     NoEngine and ManifestError say what keeps it from being one; MissingError when the environment does not answer.
     """
+    _refuse_mixed(how)
     folder = engine_folder(path)
     seen = machines or Machines(how)
     checked = _with_manifest(folder, how, seen, progress) if folder else _without(path, how, seen)
@@ -66,6 +71,17 @@ def check_engine(
     return checked
 
 
+def _refuse_mixed(how: How) -> None:
+    """UsageError for what cannot be asked of one check: a described machine loads nothing and has one Python."""
+    other = "machine" if how.machine else "suppose" if how.suppose else ""
+    if how.load and other:
+        found = f"load and {other} were given: an engine is loaded by this machine as it is"
+        raise UsageError(found, where="engine.check", remedy="ask for one of them")
+    if how.environment and how.machine:
+        found = "machine and environment were given, and the file of a machine holds the versions of one Python"
+        raise UsageError(found, where="engine.check", remedy="give --environment to hfbench engine machine there")
+
+
 class Machines:
     """The machine as it is asked for: with its GPUs only for engines that need one, and once."""
 
@@ -74,21 +90,48 @@ class Machines:
         self._read: dict[bool, Machine] = {}
         self.environment: Environment | None = None
         self._probed = None
+        self._described = None
+        if how.machine:
+            from hfbench.engines.described import read_described
+
+            self._described = read_described(how.machine)
         if how.environment:
             from hfbench.environments import find, probe
 
             self.environment = find(how.environment)
             self._probed = probe(self.environment)
-            if not self._probed.answered:
-                raise MissingError(self._probed.trouble or "does not answer", where=f"environment {how.environment}")
+            self._probed.require_answer(how.environment)
 
     def read(self, *, gpus: bool) -> Machine:
         """The machine with the versions of the environment, if one was named."""
         if gpus not in self._read:
+            self._read[gpus] = self._asked_for(gpus=gpus)
+        return self._read[gpus]
+
+    def _asked_for(self, *, gpus: bool) -> Machine:
+        if self._described:
+            told = self._described
+            machine = replace(told.machine, environment=told.machine.environment or told.host)  # nothing of it is here
+        else:
             machine = read_machine(gpus=gpus, environment=self._probed, name=self._how.environment)
             behind = self.environment is not None and self.environment.python is None
-            self._read[gpus] = replace(machine, elsewhere=behind)
-        return self._read[gpus]
+            machine = replace(machine, elsewhere=behind)
+        if not self._how.suppose:
+            return machine
+        from hfbench.engines.described import supposed
+
+        return supposed(machine, self._how.suppose)
+
+    @property
+    def told(self) -> str:
+        """Which machine and which Python the verdict is about."""
+        how = self._how
+        if self._described:
+            of = f"{self._described.host}, as {how.machine} tells it"
+        else:
+            python = self._probed.python if self._probed else platform.python_version()
+            of = f"Python {python}, {' '.join(self.command)}"
+        return f"{of}, supposing {', '.join(how.suppose)}" if how.suppose else of
 
     @property
     def card(self) -> int:
@@ -118,10 +161,12 @@ def _with_manifest(folder: Path, how: How, seen: Machines, progress: Progress) -
         what=f"{manifest.builder} engine",
         manifest=True,
         id=fingerprint(manifest),
+        recipe=recipe_of(manifest),
         built=f"{manifest.created} by hfbench {manifest.hfbench}",
         bytes=sum(each.size for each in manifest.files),
         device=_device(here, card) if on_gpu else "cpu",
         environment=how.environment,
+        python=seen.told,
         proof=manifest.proof.verdict if manifest.proof else "none",
         rules=judged.rows,
         facts=_facts_of(manifest),
@@ -144,6 +189,7 @@ def _without(path: Path, how: How, seen: Machines) -> Checked:
         bytes=found.size,
         device=_device(here, seen.card) if on_gpu else "cpu",
         environment=how.environment,
+        python=seen.told,
         rules=judged.rows,
         facts=(*found.facts, *_demands(found)),
         silent=found.silent,
@@ -213,4 +259,8 @@ def _tried(checked: Checked, how: How, seen: Machines, waiting: Callable[[float]
         patience=how.patience,
         waiting=waiting,
     )
+    from hfbench.engines.trial.remembered import Trials
+
+    with Trials() as trials:
+        trials.keep(Path(checked.engine), trial, how.environment)
     return replace(checked, trial=trial, verdict=AFTER.get(trial.outcome, "cannot tell"))

@@ -24,6 +24,8 @@ class Checked:
     manifest: bool
     id: str = ""
     """Fingerprint of the manifest."""
+    recipe: str = ""
+    """Fingerprint of what was asked for: every build of one recipe has it."""
     built: str = ""
     """When, and with which hfbench."""
     bytes: int = 0
@@ -31,6 +33,8 @@ class Checked:
     device: str = ""
     """The GPU it would run on here, or `cpu`."""
     environment: str = ""
+    python: str = ""
+    """The Python that the verdict is about, or the machine that was described, and what was supposed."""
     proof: str = ""
     """Verdict of the comparison with eager, from the manifest."""
     rules: tuple[Row, ...] = ()

@@ -60,12 +60,17 @@ def describe(
             batch=asked.batch, min_prompt=asked.min_prompt, max_prompt=asked.max_prompt, context=asked.context
         ),
         argv=built.argv or argv,
-        options=dict(built.options),
+        options={**_asked_options(asked), **built.options},
         source=_source(location, run, known),
         compat=built.compat or Compat(),
         log=LOG,
         seconds=round(seconds, 3),
     )
+
+
+def _asked_options(asked: Asked) -> dict[str, str]:
+    """What was asked for and no other field tells; plans have a template in its place."""
+    return {} if asked.builder == "trtllm" else {"attention": asked.attention}
 
 
 def _source(location: Location, run: Run, known: Provenance) -> Source:

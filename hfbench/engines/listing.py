@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from hfbench.engines.checked import Checked
 from hfbench.engines.manifest import MANIFEST
 from hfbench.engines.reading.recognise import ENDINGS
 from hfbench.engines.reading.trtllm import looks_like_trtllm
+from hfbench.engines.trial.remembered import Trials, Tried
 from hfbench.errors import HfbenchError
 
 DEEPEST = 3
@@ -30,17 +31,40 @@ class Listed:
     """That of the check, or `damaged`."""
     checked: Checked | None = None
     trouble: str = ""
+    tried: Tried | None = None
+    """The latest trial load on this machine."""
 
 
-def list_engines(roots: Iterable[Path]) -> list[Listed]:
-    """The engines below folders, each once, by path; folders that are not there hold none."""
-    found = {os.path.realpath(path): path for root in roots for path in find_engines(root)}
+@dataclass(frozen=True, kw_only=True)
+class Unread:
+    """A folder that could not be looked into, or not to its end. `root` is the one that was asked for."""
+
+    root: str
+    folder: str
+    found: str
+
+    @property
+    def sentence(self) -> str:
+        """Which, and why."""
+        return f"{self.folder}: {self.found}"
+
+
+def list_engines(roots: Iterable[Path], *, unread: Callable[[Unread], None] = lambda each: None) -> list[Listed]:
+    """The engines below folders, each once, by path; `unread` is told the folders that could not be looked into."""
+    found: dict[str, Path] = {}
+    for root in roots:
+
+        def tell(folder: Path, why: str, root: Path = root) -> None:
+            unread(Unread(root=str(root), folder=str(folder), found=why))
+
+        found |= {os.path.realpath(path): path for path in find_engines(root, unread=tell)}
     how = How(hashing=False)
     machines = Machines(how)
-    return [_listed(path, how, machines) for path in sorted(found.values())]
+    with Trials() as trials:
+        return [_listed(path, how, machines, trials) for path in sorted(found.values())]
 
 
-def find_engines(root: Path) -> Iterator[Path]:
+def find_engines(root: Path, *, unread: Callable[[Path, str], None] = lambda folder, why: None) -> Iterator[Path]:
     """Folders with a manifest or with ranks of TensorRT-LLM, and files that end as engines do; hidden ones are left
     out, as builds under way are."""
     left = MOST
@@ -52,11 +76,16 @@ def find_engines(root: Path) -> Iterator[Path]:
             continue
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError:
+        except OSError as error:
+            unread(folder, f"cannot be looked into ({error.strerror})")
+            continue
+        except ValueError:
+            unread(folder, "is no name of a folder")
             continue
         for entry in entries:
             left -= 1
             if left < 0:
+                unread(root, f"holds more than {MOST:,} files and folders, of which the others were not looked at")
                 return
             if entry.name.startswith("."):
                 continue
@@ -67,9 +96,10 @@ def find_engines(root: Path) -> Iterator[Path]:
                 yield folder / entry.name
 
 
-def _listed(path: Path, how: How, machines: Machines) -> Listed:
+def _listed(path: Path, how: How, machines: Machines, trials: Trials) -> Listed:
+    tried = trials.latest(path)
     try:
         checked = check_engine(path, how, machines=machines)
     except HfbenchError as error:
-        return Listed(path=str(path), verdict="damaged", trouble=str(error))
-    return Listed(path=str(path), verdict=checked.verdict, checked=checked)
+        return Listed(path=str(path), verdict="damaged", trouble=str(error), tried=tried)
+    return Listed(path=str(path), verdict=checked.verdict, checked=checked, tried=tried)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ from typing import Any
 from hfbench.codec import decode, encode
 from hfbench.engines.form import COMPUTE_CAPABILITY, FILE_NAME, SHA256, UTC, at_least, fault_in, matching, one_of
 from hfbench.errors import HfbenchError
+from hfbench.models.files import ENGINE_MANIFEST
 from hfbench.models.json_text import JsonError, cut_depth, read_object
 
-MANIFEST = "hfbench-engine.json"
+MANIFEST = ENGINE_MANIFEST
 SCHEMA = 1
 """Counts up when a reader of the older form would misread the newer one."""
 
@@ -27,8 +29,11 @@ HARDWARE_LEVELS = ("", "ampere_plus", "same_compute_capability")
 
 MEND = "undo the edit, or build the engine again"
 
-NOT_OF_THE_IDENTITY = frozenset({"created", "seconds", "log", "proof", "seal"})
-"""Fields that differ between two builds of one engine."""
+NOT_OF_THE_IDENTITY = frozenset({"created", "seconds", "log", "proof", "seal", "argv"})
+"""Fields that differ between two builds of one engine; the command tells where it was put."""
+
+BY_REQUEST = re.compile(r"(.*) \(request\)", re.DOTALL)
+"""An option of TensorRT-LLM that somebody gave, as manifests keep it."""
 
 
 class ManifestError(HfbenchError):
@@ -273,6 +278,28 @@ def fingerprint(manifest: Manifest) -> str:
     """Twelve hexadecimal digits over what determines an engine: two builds of one recipe on one machine share them
     when their files are the same."""
     data = {name: value for name, value in encode(manifest).items() if name not in NOT_OF_THE_IDENTITY}
+    return _digest(data)[:12]
+
+
+def recipe_of(manifest: Manifest) -> str:
+    """Twelve hexadecimal digits over what was asked for: builder, kind of device, dtype, shapes, ranks, options and the
+    checkpoint's content. Every build of one recipe has them, on any machine and with any versions."""
+    source, options = manifest.source, manifest.options
+    asked = {name: match[1] for name, value in options.items() if (match := BY_REQUEST.fullmatch(value))}
+    if manifest.builder == "trtllm":
+        asked["template"] = options.get("template", "").partition(", named by ")[0]
+    else:
+        asked["attention"] = options.get("attention", "sdpa")
+    data: dict[str, Any] = {
+        "builder": manifest.builder,
+        "device": "gpu" if manifest.built_on.gpu else "cpu",
+        "dtype": manifest.dtype,
+        "quantisation": manifest.quantisation,
+        "shapes": encode(manifest.shapes),
+        "layout": encode(manifest.layout),
+        "options": asked,
+        "source": [source.config_sha256, *sorted(each.sha256 for each in source.files)],
+    }
     return _digest(data)[:12]
 
 

@@ -49,6 +49,7 @@ def refuse_taken(folder: Path, *, replace: bool) -> None:
         return
     if engine_folder(folder) == folder:
         if replace:
+            _refuse_foreign(_aside(folder))
             return
         raise UsageError("holds an engine", where=folder, remedy=f"give --replace, or {OTHER_PLACE}")
     raise UsageError("holds other files and is left alone", where=folder, remedy=OTHER_PLACE)
@@ -59,12 +60,25 @@ def put(partial: Path, folder: Path) -> None:
 
     A process killed between the two renames leaves both engines, the old one as `.NAME.replaced`.
     """
-    aside = folder.with_name(f".{folder.name}.replaced")
-    shutil.rmtree(aside, ignore_errors=True)
-    if folder.exists() and any(folder.iterdir()):
+    aside, replacing = _aside(folder), folder.exists() and any(folder.iterdir())
+    if replacing:
+        _refuse_foreign(aside)
+        shutil.rmtree(aside, ignore_errors=True)
         os.rename(folder, aside)
     published(partial, folder)
-    shutil.rmtree(aside, ignore_errors=True)
+    if replacing:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _aside(folder: Path) -> Path:
+    """Where an engine waits until the one in its place is complete."""
+    return folder.with_name(f".{folder.name}.replaced")
+
+
+def _refuse_foreign(aside: Path) -> None:
+    """UsageError for what stands where a replaced engine is put and is none."""
+    if os.path.lexists(aside) and (aside.is_symlink() or engine_folder(aside) != aside):
+        raise UsageError("stands where the old engine is to wait, and is none", where=aside, remedy="move it away")
 
 
 def _same(descriptor: int, path: Path) -> bool:

@@ -12,10 +12,11 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
-from hfbench.beside import end_group, foreign_environment
+from hfbench.beside import foreign_environment
 from hfbench.codec import decode
 from hfbench.environments.declared import Environment
 from hfbench.environments.probed import Probed, Torch
+from hfbench.environments.process_tree import end_tree, marked
 from hfbench.environments.remembered import Remembered
 from hfbench.jobs.process import signal_name
 from hfbench.text import clip, printable
@@ -57,6 +58,7 @@ def probe_all(environments: Sequence[Environment], *, again: bool = False) -> li
 def ask(environment: Environment) -> Probed:
     """The same, asked now."""
     began = time.monotonic()
+    variables = marked(foreign_environment())
     source = files("hfbench.environments").joinpath(CHILD).read_text(encoding="utf-8")
     try:
         child = subprocess.Popen(
@@ -64,7 +66,7 @@ def ask(environment: Environment) -> Probed:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=foreign_environment(),
+            env=variables,
             cwd="/",
             process_group=0,
         )
@@ -74,7 +76,7 @@ def ask(environment: Environment) -> Probed:
     try:
         said, errors, ending = _listen(child, began + environment.timeout)
     finally:
-        code = end_group(child)
+        code = end_tree(child, variables)
     told = _understood(said)
     trouble = _trouble(environment, told, said, errors, ending, code)
     return replace(_probed(told), trouble=trouble, seconds=time.monotonic() - began)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from hfbench.errors import MissingError
+
 LEAST_PYTHON = (3, 11)
 """What hfbench itself is written for; an older Python tells its versions and runs nothing."""
 
@@ -48,6 +50,11 @@ class Probed:
     def answered(self) -> bool:
         """Whether it told its versions, though perhaps not all."""
         return bool(self.python)
+
+    def require_answer(self, name: str) -> None:
+        """MissingError with its trouble unless it told its versions."""
+        if not self.answered:
+            raise MissingError(self.trouble or "does not answer", where=f"environment {name}")
 
     @property
     def old(self) -> bool:

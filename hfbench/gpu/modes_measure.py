@@ -220,7 +220,7 @@ def _reasons(subject: _Subject) -> Iterator[None]:
         raise
     except HfbenchError as error:
         in_file = "/" in error.where  # which file of an engine is damaged, the mode alone does not tell
-        subject.reason = f"{error.where}: {error.found}" if in_file else error.found
+        subject.reason = f"{error.where.rpartition('/')[2]}: {error.found}" if in_file else error.found
 
 
 def _one_dtype(modes: Sequence[str], request: Request, engines: Engines, *, known_prompt: bool) -> str:

@@ -114,7 +114,7 @@ def _row_lines(row: ModeRow) -> list[str]:
     head = [cut(name)] if wide else []
     start = f"{'' if wide else name:<{NAME}}"
     if row.tpot is None or row.ttft is None:
-        return [*head, cut_end(f"{start}not run: {printable(row.reason)}")]
+        return [*head, *paragraph(f"not run: {printable(row.reason)}", first=start, later=" " * NAME)]
     times = f"{show_seconds(row.ttft.p50):>10}{show_seconds(row.tpot.p50):>10}"
     if row.ratio is None:
         return [*head, f"{start}{times}  {'1':>10}  {'':<14}{row.word}"]

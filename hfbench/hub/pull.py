@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hfbench.errors import HfbenchError, UsageError
@@ -40,6 +41,26 @@ def asked_for(model: str, endpoint: str = "", revision: str = "") -> tuple[HubRe
     return named, named.endpoint or endpoint, revision or named.revision
 
 
+@dataclass(frozen=True, slots=True)
+class _Errand:
+    """What a pull is to bring, and where to, before it starts."""
+
+    client: HubClient
+    repo: str
+    revision: str
+    commit: str
+    listed: Sequence[HubFile]
+    chosen: Plan
+    place: Place
+    absent: Sequence[HubFile]
+    """Chosen files that are not at their place."""
+
+    @property
+    def contents(self) -> list[HubFile]:
+        """One file for each content that is not here under any name."""
+        return list({each.etag: each for each in self.absent if not self.place.holds(each)}.values())
+
+
 def pull(
     model: str,
     run: Run,
@@ -66,42 +87,30 @@ def pull(
             notes.append(text)
         run.log(text, level)
 
-    client = HubClient(endpoint_of(at), warn=say)
-    commit = client.info(named.repo, revision).commit
-    files = client.files(named.repo, commit)
-    _require_sane(files, named.repo)
-    chosen = plan(files, runtime=wish.runtime, include=wish.include, exclude=wish.exclude, quant=wish.quant)
-    cache = cache or cache_folder()
-    place: Place = (
-        FolderPlace(Path(os.path.abspath(to)), cache, commit, replace=replace, look_only=dry_run)
-        if to is not None
-        else CachePlace(cache, named.repo, commit)
-    )
-    absent = [each for each in chosen.files if not place.has(each)]
-    wanted = list({each.etag: each for each in absent if not place.holds(each)}.values())
-    gauge = Gauge(run, sum(each.size for each in wanted))
-    tally = Tally()
+    client, cache = HubClient(endpoint_of(at), warn=say), cache or cache_folder()
+
+    def place_of(commit: str) -> Place:
+        if to is None:
+            return CachePlace(cache, named.repo, commit)
+        return FolderPlace(Path(os.path.abspath(to)), cache, commit, replace=replace, look_only=dry_run)
+
+    errand = _errand(client, named.repo, revision, wish, place_of)
+    contents = errand.contents
+    gauge, tally = Gauge(run, sum(each.size for each in contents)), Tally()
     if not dry_run:
-        _announce(chosen, len(wanted), gauge.total, run)
-        if isinstance(place, CachePlace):
-            forget_changed(place, files, say)
-            explain_orphans(place, say)
-        _require_room(place, wanted)
-        crew = Crew(place, Source(client, named.repo, commit), gauge, wish, say)
-        tally = _brought(crew, absent, place, gauge, say)
-        if isinstance(place, CachePlace):
-            place.finish(revision)
+        tally = _run(errand, contents, gauge, wish, run, say)
+    chosen = errand.chosen
     return Pulled(
         model=model,
         repo=named.repo,
         endpoint=client.endpoint.name,
         url=client.endpoint.url,
         revision=revision,
-        commit=commit,
-        folder=str(place.snapshot),
+        commit=errand.commit,
+        folder=str(errand.place.snapshot),
         runtime=chosen.runtime,
         quant=chosen.quant,
-        files=_told(chosen.files, absent, dry_run=dry_run),
+        files=_told(chosen.files, errand.absent, dry_run=dry_run),
         skipped=tuple(Skipped(why=each.why, files=each.files, bytes=each.bytes) for each in chosen.left_out),
         bytes=chosen.bytes,
         wanted_bytes=gauge.total,
@@ -113,6 +122,34 @@ def pull(
         dry_run=dry_run,
         notes=tuple(notes),
     )
+
+
+def _errand(client: HubClient, repo: str, revision: str, wish: Wish, place_of: Callable[[str], Place]) -> _Errand:
+    """Ask the hub what there is, choose, and look what is here already."""
+    commit = client.info(repo, revision).commit
+    listed = client.files(repo, commit)
+    _require_sane(listed, repo)
+    chosen = plan(listed, runtime=wish.runtime, include=wish.include, exclude=wish.exclude, quant=wish.quant)
+    place = place_of(commit)
+    absent = [each for each in chosen.files if not place.has(each)]
+    return _Errand(client, repo, revision, commit, listed, chosen, place, absent)
+
+
+def _run(
+    errand: _Errand, contents: Sequence[HubFile], gauge: Gauge, wish: Wish, run: Run, say: Callable[[str, str], None]
+) -> Tally:
+    """Fetch what is missing, and let the revision mean it once all of it is there."""
+    place = errand.place
+    _announce(errand.chosen, len(contents), gauge.total, run)
+    if isinstance(place, CachePlace):
+        forget_changed(place, errand.listed, say)
+        explain_orphans(place, say)
+    _require_room(place, contents)
+    crew = Crew(place, Source(errand.client, errand.repo, errand.commit), gauge, wish, say)
+    tally = _brought(crew, errand.absent, place, gauge, say)
+    if isinstance(place, CachePlace):
+        place.finish(errand.revision)
+    return tally
 
 
 def _brought(

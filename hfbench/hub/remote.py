@@ -13,17 +13,16 @@ import queue
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hfbench.errors import HfbenchError
 from hfbench.hub.client import HubClient
 from hfbench.hub.facts import HubFile, RepoInfo
 from hfbench.hub.headers import header_of
 from hfbench.hub.refusals import HubError, too_slow
 from hfbench.hub.selection import Selection, select
+from hfbench.hub.shadows import forget_older, fresh_folder, point, sweep
 from hfbench.models.reference import DEFAULT_REVISION, cached_name
 from hfbench.models.remote_mark import RemoteFile, RemoteMark, read_mark, write_mark
 from hfbench.paths import remote_root
@@ -36,9 +35,6 @@ OPEN_TIME = 900.0
 """Seconds for all of them."""
 MOST_BYTES = 512 << 20
 """Bytes fetched for one model."""
-STALE = 3600.0
-"""Seconds after which what a killed process left is swept away."""
-NEW = ".new-"
 
 Tell = Callable[[int, int], None]
 
@@ -68,11 +64,12 @@ def open_remote(
     folder = home / "snapshots" / info.commit
     mark, chosen, made = read_mark(folder), None, None
     if mark is None or mark.url != client.endpoint.url:
-        _sweep(home)
+        sweep(home)
         chosen = select(client.files(repo, info.commit), client.asked(repo, revision))
         made = _Opening(client, repo, revision, info.commit, home, tell)
         mark = made.into(folder, chosen)
-    _point(home / "refs" / revision, info.commit)
+    point(home / "refs" / revision, info.commit)
+    forget_older(home, folder)
     return Opened(
         mark=mark,
         folder=folder,
@@ -96,7 +93,7 @@ class _Opening:
     def into(self, folder: Path, chosen: Selection) -> RemoteMark:
         """Fetch what was chosen and let it appear as a whole."""
         before = self._before()
-        with _fresh(self.home / "snapshots") as fresh:
+        with fresh_folder(self.home / "snapshots") as fresh:
             wanted = [(file, False) for file in chosen.whole] + [(file, True) for file in chosen.headers]
             self._crew(fresh, wanted, before)
             mark = self._mark(chosen)
@@ -253,41 +250,3 @@ def _linked(known: Path, path: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-@contextmanager
-def _fresh(parent: Path) -> Iterator[Path]:
-    """A new folder beside the others, gone again unless it was renamed."""
-    parent.mkdir(parents=True, exist_ok=True)
-    fresh = parent / f"{NEW}{os.getpid()}-{time.monotonic_ns():x}"
-    fresh.mkdir()
-    try:
-        yield fresh
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-
-
-def _sweep(home: Path) -> None:
-    """Remove what was left by processes that died."""
-    for left in (home / "snapshots").glob(f"{NEW}*"):
-        try:
-            if time.time() - left.stat().st_mtime > STALE:
-                shutil.rmtree(left, ignore_errors=True)
-        except OSError:
-            continue
-
-
-def _point(ref: Path, commit: str) -> None:
-    """Let a revision mean a commit."""
-    try:
-        if ref.read_text() == commit:
-            return
-    except OSError:
-        pass
-    try:
-        ref.parent.mkdir(parents=True, exist_ok=True)
-        fresh = ref.with_name(f"{NEW}{os.getpid()}-{ref.name}")
-        fresh.write_text(commit)
-        fresh.replace(ref)
-    except OSError as error:  # branches `a` and `a/b`, one after the other
-        raise HfbenchError(f"the revision cannot be kept: {error.strerror}", where=ref) from None

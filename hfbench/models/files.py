@@ -47,6 +47,9 @@ TOKENIZER_NAMES = frozenset(
         "sentencepiece.bpe.model",
     }
 )
+ENGINE_MANIFEST = "hfbench-engine.json"
+"""In a folder of an engine, which is built from a model and is none."""
+
 MEGATRON_TRACKER = "latest_checkpointed_iteration.txt"
 """At the top of a Megatron checkpoint: which iteration is the last."""
 
@@ -126,7 +129,8 @@ def open_regular(path: Path, folder: Path | None = None) -> BinaryIO:
     """Open a plain file for reading, unbuffered; links are followed inside the folder and into a Hugging Face cache.
 
     A FIFO, a device, a folder, a dangling or an escaping link is a ModelError and is never opened for real. Of a file
-    whose header alone is here, the header can be read, and then it ends.
+    whose header alone is here, the header can be read, and then it ends. Looking is no use: the time of the last access
+    stays, where the file is one's own.
     """
     entry = describe_file(path, folder or path.parent)
     if entry.held == "nothing":
@@ -135,13 +139,20 @@ def open_regular(path: Path, folder: Path | None = None) -> BinaryIO:
         raise ModelError(entry.code, entry.problem, where=path)
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW  # a swapped-in FIFO or link must not hang us
     try:
-        descriptor = os.open(os.path.realpath(path), flags)
+        descriptor = _opened(os.path.realpath(path), flags)
     except OSError as error:
         raise ModelError("unreadable", f"cannot be opened ({error.strerror})", where=path) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise ModelError("not_regular", "is not a plain file", where=path)
     return open(descriptor, "rb", buffering=0)
+
+
+def _opened(path: str, flags: int) -> int:
+    try:
+        return os.open(path, flags | os.O_NOATIME)
+    except PermissionError:  # of another user
+        return os.open(path, flags)
 
 
 def read_bytes(path: Path, limit: int, folder: Path | None = None) -> bytes:

@@ -11,7 +11,7 @@ from hfbench.models.checkpoint import Checkpoint, open_checkpoint
 from hfbench.models.columns import TensorColumns
 from hfbench.models.config import ModelConfig, read_config
 from hfbench.models.facts import BigTensor, DtypeShare, ModelSummary, TokenizerFacts
-from hfbench.models.files import MEGATRON_TRACKER, ModelFile, describe_file, list_files
+from hfbench.models.files import ENGINE_MANIFEST, MEGATRON_TRACKER, ModelFile, describe_file, list_files
 from hfbench.models.problem import Problem, listed
 from hfbench.models.reference import Location, NotFound, resolve
 from hfbench.models.tokenizer import read_tokenizer
@@ -37,6 +37,10 @@ def summary_of(location: Location, files: list[ModelFile], checkpoint: Checkpoin
     """The summary of a checkpoint that is open already."""
     alone = bool(location.only) and len(files) == 1
     config = ModelConfig(source=None, raw={}, problems=()) if alone else read_config(location.folder)
+    if config.source is None and any(each.name == ENGINE_MANIFEST for each in files):
+        show, measure = f"hfbench engine show {location.folder}", f"--mode engine:{location.folder}"
+        remedy = f"{show} tells of it, and hfbench bench generate MODEL {measure} measures it"
+        raise NotFound("this is an engine, which answers for a model and is none", where=location.folder, remedy=remedy)
     if config.source is None and any(each.name == MEGATRON_TRACKER for each in files):
         remedy = f"hfbench convert hf {location.folder} --out DIR makes a Hugging Face folder of it"
         raise NotFound("this is a Megatron checkpoint", where=location.folder, remedy=remedy)

@@ -3,12 +3,14 @@ allowed."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.paths import expand
+from hfbench.provenance.bundle import Unsigned
 from hfbench.provenance.facts import SIGNATURE, Covered, Provenance
 from hfbench.provenance.licence import read_licence, require_licence
 
@@ -55,6 +57,9 @@ def require(
             remedy="write keys or certificates under [signatures] into the configuration",
         )
     file = signature or model_folder / SIGNATURE
+    if not signature and not os.path.lexists(file):
+        remedy = f"sign it with `hfbench sign MODEL --key KEY`, or put its signature there as {SIGNATURE}"
+        raise Unsigned("the model is not signed: there is no such file", where=file, remedy=remedy)
     verified = verify(
         model_folder,
         file,

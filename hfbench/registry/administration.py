@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -12,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from hfbench.errors import UsageError
 from hfbench.registry.access.caller import ROLES
 from hfbench.registry.access.tokens import SCOPES, new_token
+from hfbench.registry.accounts import Token, User
 from hfbench.registry.database import people
 from hfbench.registry.database.audit import note
 from hfbench.registry.errors import Refusal
@@ -21,31 +21,6 @@ from hfbench.registry.settings import Settings
 
 BY = "administration"
 """What the audit calls whoever works on the hub's own machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class UserRow:
-    """An account with its roles by namespace."""
-
-    name: str
-    is_admin: bool
-    disabled: bool
-    roles: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class TokenRow:
-    """A token without its secret; `namespaces` is empty for all, times are seconds since 1970 or None."""
-
-    id: int
-    account: str
-    name: str
-    prefix: str
-    scope: str
-    namespaces: tuple[str, ...]
-    created: float
-    expires: float | None
-    last_used: float | None
 
 
 def add_user(settings: Settings, name: str, *, fullname: str = "", is_admin: bool = False) -> None:
@@ -62,12 +37,17 @@ def add_user(settings: Settings, name: str, *, fullname: str = "", is_admin: boo
         raise UsageError(f"the name {name!r} is taken", remedy="choose another") from error
 
 
-def list_users(settings: Settings) -> list[UserRow]:
+def list_users(settings: Settings) -> list[User]:
     """All accounts by name."""
 
-    async def work(connection: AsyncConnection) -> list[UserRow]:
+    async def work(connection: AsyncConnection) -> list[User]:
         return [
-            UserRow(row["name"], row["is_admin"], row["disabled"], await people.roles_of(connection, row["id"]))
+            User(
+                name=row["name"],
+                is_admin=row["is_admin"],
+                disabled=row["disabled"],
+                roles=await people.roles_of(connection, row["id"]),
+            )
             for row in await people.list_accounts(connection)
         ]
 
@@ -127,24 +107,24 @@ def create_token(
     return token.secret
 
 
-def list_tokens(settings: Settings, user: str = "") -> list[TokenRow]:
+def list_tokens(settings: Settings, user: str = "") -> list[Token]:
     """Tokens that were not revoked, of a user or of all."""
 
-    async def work(connection: AsyncConnection) -> list[TokenRow]:
+    async def work(connection: AsyncConnection) -> list[Token]:
         rows = await people.list_tokens(connection, await _account(connection, user) if user else None)
         ids = sorted({id for row in rows for id in row["namespaces"] or ()})
         names = await people.namespace_names(connection, ids)
         return [
-            TokenRow(
-                row["id"],
-                row["account"],
-                row["name"],
-                row["prefix"],
-                row["scope"],
-                tuple(names.get(id, "?") for id in row["namespaces"] or ()),
-                row["created"],
-                row["expires"],
-                row["last_used"],
+            Token(
+                id=row["id"],
+                user=row["account"],
+                name=row["name"],
+                prefix=row["prefix"],
+                scope=row["scope"],
+                namespaces=tuple(names.get(id, "?") for id in row["namespaces"] or ()),
+                created=row["created"],
+                expires=row["expires"],
+                last_used=row["last_used"],
             )
             for row in rows
         ]

@@ -17,7 +17,7 @@ from hfbench.registry.access.rules import ACCEPTED, may_open, may_see, may_write
 from hfbench.registry.access.tokens import digest_of
 from hfbench.registry.database.history import Commit, find_revision
 from hfbench.registry.database.people import caller_of
-from hfbench.registry.database.repos import Repo, find_repo, gate_state
+from hfbench.registry.database.repos import Repo, find_moved, find_repo, gate_state
 from hfbench.registry.errors import (
     BadRequest,
     BadToken,
@@ -85,10 +85,15 @@ class Call:
         """The repository of the path, if the caller may see it; else it is not found."""
         return await self.repo_named(connection, self.kind, self.params["namespace"], self.params["name"])
 
-    async def repo_named(self, connection: AsyncConnection, kind: str, namespace: str, name: str) -> Repo:
-        """A repository by its name, if the caller may see it; else it is not found."""
+    async def repo_named(
+        self, connection: AsyncConnection, kind: str, namespace: str, name: str, *, moved: bool = True
+    ) -> Repo:
+        """A repository by its name, or with `moved` by one it had before, if the caller may see it; else it is not
+        found."""
         caller = await self.caller(connection)
         repo = await find_repo(connection, kind, namespace, name)
+        if repo is None and moved:
+            repo = await find_moved(connection, kind, namespace, name)
         if repo is None or not may_see(caller, repo):
             raise RepoNotFound(anonymous=caller.anonymous)
         if repo.disabled:

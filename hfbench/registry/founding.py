@@ -14,6 +14,7 @@ from hfbench.registry.access.tokens import new_token
 from hfbench.registry.database.engine import Database
 from hfbench.registry.database.migrate import migrate
 from hfbench.registry.database.people import add_account, add_token, count_accounts
+from hfbench.registry.database.trouble import in_words
 from hfbench.registry.settings import Settings
 from hfbench.registry.storage.drafts import sync_folder
 from hfbench.registry.storage.sweeping import make_folders
@@ -58,7 +59,8 @@ def _write_secret(settings: Settings) -> None:
 
 
 def with_database(settings: Settings, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-    """Do some work in one transaction from a process without an event loop."""
+    """Do some work in one transaction from a process without an event loop. HfbenchError when the database cannot be
+    used."""
     import asyncio
 
     async def run() -> T:
@@ -69,4 +71,5 @@ def with_database(settings: Settings, work: Callable[[AsyncConnection], Awaitabl
         finally:
             await database.close()
 
-    return asyncio.run(run())
+    with in_words(settings.database_url):
+        return asyncio.run(run())

@@ -28,6 +28,7 @@ from hfbench.registry.database.repos import Repo
 from hfbench.registry.errors import BadRequest
 from hfbench.registry.hub import Hub
 from hfbench.registry.names import SHA256
+from hfbench.registry.quotas import require_kept_within
 from hfbench.registry.storage.blobs import require_kept
 from hfbench.registry.storage.rebuilding import DamagedError, Recipe
 from hfbench.registry.xet.hashes import spelled, unspelled
@@ -50,6 +51,7 @@ async def take_files(hub: Hub, repo: Repo, caller: Caller, files: Sequence[Shard
     async with hub.database.writing() as connection:
         for file, indexes in zip(files, found, strict=True):
             await _note(hub, connection, repo, file, indexes)
+        await require_kept_within(connection, hub.settings, repo)
 
 
 async def _look(hub: Hub, repo: Repo, caller: Caller, file: ShardFile) -> Indexes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -32,7 +33,7 @@ from hfbench.widgets.see_through import SeeThrough
 from hfbench.widgets.span_view import SpanView
 
 if TYPE_CHECKING:
-    from hfbench.engines.listing import Listed
+    from hfbench.engines.listing import Listed, Unread
 
 WIDE = 110
 """Columns from which the engine under the cursor is told beside the list."""
@@ -195,7 +196,7 @@ class EnginesScreen(EngineKeys):
         if message.error:
             notice.show_error(message.error)
         else:
-            notice.clear()
+            self._tell_unread(message.unread)
             before, self.engines = self.engines, {each.path: each for each in message.engines}
             for path in [path for path in self.shown if self.engines.get(path) != before.get(path)]:
                 del self.shown[path]
@@ -204,6 +205,13 @@ class EnginesScreen(EngineKeys):
         if first and self.bench.places.engine:
             table.move_to(self.bench.places.engine)
         self._follow()
+
+    def _tell_unread(self, unread: Sequence[Unread]) -> None:
+        """Folders of the configuration that cannot be looked into; those of builds come and go."""
+        named = {os.path.abspath(expand(root)) for root in self.bench.config.engines.roots}
+        told = [each.sentence for each in unread if each.root in named]
+        notice = self.query_one(Notice)
+        notice.show("; ".join(told), state="warn") if told else notice.clear()
 
     def take_checked(self, listed: Listed) -> None:
         """Its row."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from hfbench.actions.aside import Aside
     from hfbench.actions.engine_show import ShowResult
-    from hfbench.engines.listing import Listed
+    from hfbench.engines.listing import Listed, Unread
 
 LOG_LINES = 5_000
 
@@ -30,6 +30,7 @@ class EnginesListed(Latest):
     """The engines there are, by path, or why they could not be listed."""
 
     engines: tuple[Listed, ...] = ()
+    unread: tuple[Unread, ...] = ()
     error: HfbenchError | None = None
 
 
@@ -65,7 +66,7 @@ def list_engines(roots: Sequence[str], stopped: Stopped, post: Post) -> None:
             result = aside.ask("engine.list", {"roots": list(roots)}, stopped)
         except Interrupted:
             return
-        post(EnginesListed(result.engines))
+        post(EnginesListed(result.engines, result.unread))
 
 
 def check_again(path: str, stopped: Stopped, post: Post) -> None:

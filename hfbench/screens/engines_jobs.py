@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import os
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
+from hfbench.engines.jobs import BUILD, NAMES, about_engines, folder_of
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.state import State
-from hfbench.paths import expand, jobs_root
+from hfbench.paths import jobs_root
 from hfbench.screens.background import Background, Stopped
 from hfbench.screens.engines_asks import Post
 from hfbench.screens.messages import Latest
 from hfbench.widgets.engine_rows import EngineJob
+from hfbench.widgets.glyphs import State as GlyphState
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump
 
     from hfbench.jobs.history import JobRow
-
-BUILD, CHECK = "engine.build", "engine.check"
-NAMES = {BUILD: "out", CHECK: "engine"}
-"""Actions, and the parameter that names the engine's folder."""
-MOST = 200
-"""Jobs that are looked at, the newest."""
 
 
 @dataclass
@@ -52,7 +47,7 @@ class EngineJobs:
         if jobs is self._jobs:
             return
         self._jobs = jobs
-        rows = tuple(islice((row for row in jobs if row.action in NAMES), MOST))
+        rows = tuple(about_engines(jobs))
         seen = tuple((row.id, row.state) for row in rows)
         if seen != self._seen:
             self._seen = seen
@@ -81,26 +76,17 @@ def read_jobs(rows: Sequence[JobRow], stopped: Stopped, post: Post) -> None:
     post(EngineJobsRead(builds, trials))
 
 
-def folder_of(request: Mapping[str, object], name: str) -> str:
-    """The absolute path that a request gives; empty when it gives none."""
-    params, cwd = request.get("params"), request.get("cwd")
-    path = params.get(name) if isinstance(params, Mapping) else None
-    if not isinstance(path, str) or not path:
-        return ""
-    return os.path.normpath(os.path.join(cwd if isinstance(cwd, str) else "", expand(path)))
-
-
 def _loads(request: Mapping[str, object]) -> bool:
     params = request.get("params")
     return isinstance(params, Mapping) and params.get("load") is True
 
 
 def _trial(row: JobRow) -> EngineJob:
+    at = row.ended if row.ended is not None else math.inf
     if row.state is State.FINISHED:
         fine = row.headline == "loads here"
-        return EngineJob(job=row.short_id, text=row.headline or str(row.state), state="ok" if fine else "error")
+        return EngineJob(job=row.short_id, text=row.headline or str(row.state), state="ok" if fine else "error", at=at)
     if row.state in (State.FAILED, State.DIED):
-        return EngineJob(job=row.short_id, text=row.note or str(row.state), state="error")
-    return EngineJob(
-        job=row.short_id, text=str(row.state), state="unknown" if row.state is State.CANCELLED else "muted"
-    )
+        return EngineJob(job=row.short_id, text=row.note or str(row.state), state="error", at=at)
+    state: GlyphState = "unknown" if row.state is State.CANCELLED else "muted"
+    return EngineJob(job=row.short_id, text=str(row.state), state=state, at=at)

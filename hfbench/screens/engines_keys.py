@@ -9,10 +9,10 @@ from textual import on
 from textual.binding import Binding, BindingType
 
 from hfbench.actions.registry import find
+from hfbench.engines.jobs import CHECK
 from hfbench.errors import HfbenchError
 from hfbench.screens.base import BenchScreen
 from hfbench.screens.engines_asks import CheckingFailed, EngineChecked, EngineReader, EngineShown
-from hfbench.screens.engines_jobs import CHECK
 from hfbench.screens.engines_recipe import bench_values, model_of, rebuild_values
 
 if TYPE_CHECKING:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from hfbench.engines.fitting import fitting
+from hfbench.engines.manifest import BY_REQUEST
 
 if TYPE_CHECKING:
     from hfbench.engines.manifest import Manifest
 
 DTYPES = ("bf16", "fp16", "fp32")
-USUAL_NEW_TOKENS = 64
-_BY_REQUEST = re.compile(r"(.*) \(request\)", re.DOTALL)
-"""An option of TensorRT-LLM that somebody gave, as manifests keep it."""
 
 
 def rebuild_values(manifest: Manifest, path: str) -> dict[str, object]:
@@ -41,15 +40,11 @@ def rebuild_values(manifest: Manifest, path: str) -> dict[str, object]:
 
 def bench_values(manifest: Manifest, path: str) -> dict[str, object]:
     """The fields of `bench.generate` that measure this engine, at the longest prompt its shapes allow."""
-    shapes = manifest.shapes
-    prompt = max(shapes.min_prompt, min(shapes.max_prompt, shapes.context - 2))
     return {
         "model": model_of(manifest),
         "device": device_of(manifest),
-        "batch": shapes.batch,
-        "prompt": prompt,
-        "new_tokens": max(2, min(USUAL_NEW_TOKENS, shapes.context - prompt)),
         "mode": f"engine:{path}",
+        **fitting(manifest.shapes),
     }
 
 
@@ -72,5 +67,5 @@ def device_of(manifest: Manifest) -> str:
 
 def _given(options: Mapping[str, str]) -> tuple[str, ...]:
     """Options that the request gave, as `flag=value`."""
-    found = ((name, _BY_REQUEST.fullmatch(value)) for name, value in options.items())
+    found = ((name, BY_REQUEST.fullmatch(value)) for name, value in options.items())
     return tuple(f"{name}={match[1]}" for name, match in found if match)

@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.events import DescendantFocus
 from textual.widgets import Static
 
+from hfbench.actions.base import Spec
 from hfbench.actions.params import Param
 from hfbench.actions.registry import find
 from hfbench.config import HERE
@@ -94,7 +95,7 @@ class LaunchScreen(BenchScreen):
         self.lease = True
         self.facts: dict[str, Fact] = {}
         self._background = Background(self, Trouble)
-        self._places: dict[str, Fact] = {}
+        self._places: dict[tuple[str, tuple[str, ...]], Fact] = {}
         self._placing = threading.Lock()
 
     def trail(self) -> tuple[str, ...]:
@@ -166,22 +167,25 @@ class LaunchScreen(BenchScreen):
             except HfbenchError as error:
                 facts["device"] = Fact("device", str(error), "error")
         with self._placing:  # asking an environment may take as long as its limit: once for all keys pressed meanwhile
-            asked = _asked_in(state)
-            if asked not in self._places:
-                self._places[asked] = self._place(asked)
-            facts["needs"] = self._places[asked]
+            facts["needs"] = self._place(_asked_in(state), self.spec.needing(state.values))
         return {name: fact for name, fact in facts.items() if fact.value}
 
-    def _place(self, asked: str) -> Fact:
+    def _place(self, asked: str, spec: Spec) -> Fact:
         """Where the job would run, or what is missing for it; without a text where there is nothing to say."""
+        known = (asked, spec.needs)
+        if known not in self._places:
+            self._places[known] = self._placed(asked, spec)
+        return self._places[known]
+
+    def _placed(self, asked: str, spec: Spec) -> Fact:
         try:
-            place = place_for(self.spec, asked)
+            place = place_for(spec, asked)
         except HfbenchError as error:
             return Fact("in" if asked else "missing", str(error), "error")
         if place.why:
             return Fact("runs in", place.why, "warn")
-        lacking = [] if place.environment else self.spec.missing()
-        install = f"; pip install 'hfbench[{self.spec.extra}]'" if self.spec.extra else ""
+        lacking = [] if place.environment else spec.missing()
+        install = f"; pip install 'hfbench[{spec.extra}]'" if spec.extra else ""
         return Fact("missing", f"{', '.join(lacking)}{install}" if lacking else "", "error")
 
     def device_of(self, state: FormState) -> str:

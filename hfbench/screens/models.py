@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from time import monotonic
-from typing import ClassVar
+from functools import partial
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.message import Message
 
-from hfbench.errors import HfbenchError
 from hfbench.jobs.state import State
-from hfbench.screens.background import Background, Stopped
-from hfbench.screens.base import BenchScreen
-from hfbench.screens.hub_asks import EndpointsKnown, known_endpoints
+from hfbench.screens.background import Background
+from hfbench.screens.hub_asks import EndpointsKnown
 from hfbench.screens.hub_pane import HubPane
 from hfbench.screens.model_details import ModelDetails
 from hfbench.screens.model_list import (
@@ -26,21 +19,19 @@ from hfbench.screens.model_list import (
     Listing,
     Source,
     empty_lines,
-    list_source,
     record_of,
     source_records,
 )
 from hfbench.screens.model_loads import Resolved, Resolver
-from hfbench.screens.model_look import Look, look_at
+from hfbench.screens.model_look import Look
+from hfbench.screens.models_keys import ModelsKeys
+from hfbench.screens.models_reading import Listed, Looked, LookingFailed, list_sources, look_at_all
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.help import Help
 from hfbench.widgets.hub_details import HubDetails
 from hfbench.widgets.notice import Notice
 from hfbench.widgets.record_columns import Column
 from hfbench.widgets.record_table import RecordTable
-
-EVERY = 0.1
-"""Seconds between two repaints of the list while models are looked at."""
 
 COLUMNS = (
     Column("name", "Name", flexible=True, min=14, max=48, middle=True),
@@ -60,30 +51,7 @@ MEASURING = ("bench.generate", "diff", "hub.open", "inspect", "gpus", "screensho
 """Actions that make no model: when one is over the disk is as it was."""
 
 
-@dataclass
-class Listed(Message):
-    """The models of one source."""
-
-    source: Source
-    listing: Listing
-
-
-@dataclass
-class Looked(Message):
-    """Models that were looked at, by folder; `over` with the last of a source."""
-
-    looks: dict[str, Look]
-    over: bool = False
-
-
-@dataclass
-class LookingFailed(Message):
-    """The thread that lists or looks met an error."""
-
-    error: HfbenchError
-
-
-class ModelsScreen(BenchScreen):
+class ModelsScreen(ModelsKeys):
     """Models by where they come from; looked at one after the other while the list is used."""
 
     filters = True
@@ -96,18 +64,6 @@ class ModelsScreen(BenchScreen):
         "Hubs stand among the sources; a hub is asked when `enter` is pressed on it or `s` searches it, not before.\n"
         "State is what the headers of the weights and the configuration tell: ok, ! for a warning, x for an error.",
     )
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "search", "search hub", id="models.search"),
-        Binding("B", "bench", "bench", id="models.bench"),
-        Binding("f", "fit", "fit", id="models.fit"),
-        Binding("equals_sign", "app.compare", "compare", id="models.compare"),
-        Binding("C", "app.convert", "convert", id="models.convert"),
-        Binding("a", "actions", "actions", id="models.actions"),
-        Binding("slash", "filter", "filter", id="screen.filter"),
-        Binding("y", "copy_path", "copy path", id="models.copy"),
-        Binding("u", "update", "update", id="models.update"),
-    ]
 
     DEFAULT_CSS = """
     ModelsScreen {
@@ -126,9 +82,7 @@ class ModelsScreen(BenchScreen):
         self.looks: dict[str, Look] = {}
         self.source: Source = "local"
         """The source on this machine that was chosen last."""
-        self.endpoint = ""
-        """The hub in front, empty while a source on this machine is."""
-        self.default_endpoint, self.no_endpoints = "", ""
+        self.no_endpoints = ""
         self.looking, self._scanned = True, False
         self._made: int | None = None
         self._listing, self._looking = Background(self, LookingFailed), Background(self, LookingFailed)
@@ -138,11 +92,6 @@ class ModelsScreen(BenchScreen):
     def models(self) -> RecordTable:
         """The list."""
         return self.query_one("#models", RecordTable)
-
-    @property
-    def hub(self) -> HubPane:
-        """The models of a hub."""
-        return self.query_one(HubPane)
 
     @property
     def current(self) -> Look | None:
@@ -225,42 +174,19 @@ class ModelsScreen(BenchScreen):
 
     def action_scan(self) -> None:
         """List all sources anew; what was looked at is looked at again."""
-        self._scanned = True
-        whole, jobs = self.bench.config, self.bench.machine.known_jobs
-        config, used = whole.models, [job.model for job in jobs if job.model]
-        self.looking = True
-
-        def listing(stopped: Stopped, post: Callable[[Message], None]) -> None:
-            for number, source in enumerate(SOURCES):
-                if not stopped():
-                    post(Listed(source, list_source(source, config, used)))
-                if not number:  # they are known before all is listed, and what is here comes first
-                    post(known_endpoints(whole))
-
+        self._scanned, self.looking = True, True
+        used = [job.model for job in self.bench.machine.known_jobs if job.model]
         self.looks = {}
         self.resolver.forget()
-        self._listing.start(listing)
+        self._listing.start(partial(list_sources, self.bench.config, used))
 
     def _look_at(self, source: Source) -> None:
         """Look at the models of a source one after the other; a source left is not looked at further."""
         listing = self.listings.get(source)
         waiting = [entry for entry in listing.entries if str(entry.folder) not in self.looks] if listing else []
         self.looking = bool(waiting) or listing is None
-
-        def looking(stopped: Stopped, post: Callable[[Message], None]) -> None:
-            fresh: dict[str, Look] = {}
-            posted = monotonic()
-            for entry in waiting:
-                if stopped():
-                    return
-                fresh[str(entry.folder)] = look_at(entry)
-                if monotonic() - posted >= EVERY:
-                    post(Looked(fresh))
-                    fresh, posted = {}, monotonic()
-            post(Looked(fresh, over=True))
-
         if waiting:
-            self._looking.start(looking)
+            self._looking.start(partial(look_at_all, waiting))
 
     @on(Listed)
     def _listed(self, message: Listed) -> None:
@@ -334,9 +260,9 @@ class ModelsScreen(BenchScreen):
         if message.table is self.models:
             self._show_details()
         elif message.key is not None:
-            self._choose_source(message.key)
+            self.choose_source(message.key)
 
-    def _choose_source(self, key: str) -> None:
+    def choose_source(self, key: str) -> None:
         """Bring a source to the front: a hub is shown as far as it is known, and not asked."""
         endpoint = key.removeprefix(HUB) if key.startswith(HUB) else ""
         if endpoint != self.endpoint:
@@ -355,57 +281,9 @@ class ModelsScreen(BenchScreen):
     def _filter(self, message: FilterBar.Changed) -> None:
         self.models.filter = message.text
 
-    # -- keys -----------------------------------------------------------------
-
     @on(RecordTable.Chosen)
     def _chosen(self, message: RecordTable.Chosen) -> None:
         if message.table is not self.models:
             self.hub.list_models() if self.endpoint else self.set_focus(self.models)
         elif look := self.current:
             self.bench.open_model(look.entry.reference)
-
-    def action_fit(self) -> None:
-        """The model under the cursor, at what it takes of a GPU."""
-        if self.endpoint:
-            self.hub.open_current("FitTab")
-        elif look := self.current:
-            self.bench.open_model(look.entry.reference, "FitTab")
-
-    def action_search(self) -> None:
-        """Type words to search the hub in front for, else the one that is meant where none is named."""
-        if not self.endpoint and self.default_endpoint:
-            self.query_one("#sources", RecordTable).move_to(f"{HUB}{self.default_endpoint}")
-            self._choose_source(f"{HUB}{self.default_endpoint}")
-        if self.endpoint:
-            self.hub.search()
-
-    def action_update(self) -> None:
-        """What is shown, anew."""
-        self.hub.ask_anew() if self.endpoint else self.action_scan()
-
-    def action_back(self) -> None:
-        """First stop asking a hub."""
-        self.hub.stop() if self.hub.busy else super().action_back()
-
-    def action_bench(self) -> None:
-        """The form of bench.generate, filled with the model under the cursor if there is one."""
-        values = {"model": self.chosen_model} if self.chosen_model else {}
-        self.bench.open_form("bench.generate", values)
-
-    def action_actions(self) -> None:
-        """The palette."""
-        self.app.action_command_palette()
-
-    async def action_copy_path(self) -> None:
-        """The path of the model under the cursor; of a model on a hub what means it."""
-        if self.endpoint:
-            if self.chosen_model:
-                await self.copy(self.chosen_model)
-        elif look := self.current:
-            await self.copy(str(look.entry.folder.absolute()))
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What is on a hub cannot be measured; a letter is text while words are typed."""
-        if self.endpoint and (action == "bench" or (action == "filter" and self.hub.is_typing)):
-            return False
-        return super().check_action(action, parameters)

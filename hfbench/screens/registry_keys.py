@@ -9,7 +9,7 @@ from textual import on, work
 from textual.binding import Binding, BindingType
 
 from hfbench.actions.registry import find
-from hfbench.errors import HfbenchError
+from hfbench.errors import HfbenchError, UsageError
 from hfbench.paths import expand
 from hfbench.screens.background import Background
 from hfbench.screens.base import BenchScreen
@@ -159,6 +159,16 @@ class RegistryKeys(BenchScreen):
     async def action_folder(self) -> None:
         """Ask where another hub is kept, and show it."""
         answer = await self.app.push_screen_wait(AskText("folder of the hub", self.folder))
-        if answer:
+        if answer and "://" in answer:
+            self.bench.complain(_elsewhere(answer))
+        elif answer:
             self.folder = str(expand(answer).absolute())
             self.folder_changed()
+
+
+def _elsewhere(url: str) -> UsageError:
+    """A hub is looked after where its folder is; what a token may see of it is what the Models screen shows."""
+    remedy = "name it under [endpoints] and find its models under 1, or run hfbench there: hfbench registry stats"
+    return UsageError(
+        "this is an address, and a hub is looked after on the machine of its folder", where=url, remedy=remedy
+    )

@@ -12,7 +12,6 @@ from hfbench.units import parse_duration
 from hfbench.widgets.clipboard import copy_text
 
 SCOPES = ("read", "write")
-DAY = 86400.0
 ASKED = "new token for: user, read or write, how long (30d, 12h; nothing is for ever)"
 
 
@@ -24,13 +23,7 @@ def parsed(text: str) -> tuple[str, str, str]:
     scope = words[1] if len(words) > 1 else "write"
     if scope not in SCOPES:
         raise UsageError(f"unknown scope {scope!r}", remedy=f"one of {', '.join(SCOPES)}")
-    return words[0], scope, _seconds(words[2]) if len(words) > 2 else ""
-
-
-def _seconds(text: str) -> str:
-    days = text.removesuffix("d")
-    seconds = float(days) * DAY if days != text and days.isdecimal() and int(days) else parse_duration(text)
-    return f"{seconds:.0f}s"
+    return words[0], scope, f"{parse_duration(words[2]):.0f}s" if len(words) > 2 else ""
 
 
 class ShowOnce(ModalScreen[None]):

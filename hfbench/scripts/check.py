@@ -15,7 +15,7 @@ from hfbench.scripts.expand import expand
 from hfbench.scripts.expectation import EXAMPLE, BadExpectation, Expectation, mismatch, parse_expectation
 from hfbench.scripts.lookup import NotThere, check_path
 from hfbench.scripts.parse import Script, Step, parse, scalars_of
-from hfbench.scripts.plan import Cell, Plan, PlannedStep, label_of
+from hfbench.scripts.plan import Cell, Fails, Plan, PlannedStep, label_of
 from hfbench.scripts.read import read_tree
 from hfbench.scripts.templates import plain_text
 from hfbench.scripts.tree import Scalar
@@ -94,6 +94,7 @@ class _CheckedStep:
         """The step in one cell; None when something about it is wrong."""
         timeout = timeout_of(self.step, environment, self.problems)
         expectations = [self._expectation(scalar, environment) for scalar in self.step.expect]
+        fails = self._fails(environment)
         request = self._builder.build(environment, label) if self.spec is not None else None
         if self.spec is None:
             return None
@@ -109,8 +110,19 @@ class _CheckedStep:
             runs_in=runs_in,
             save_as=self.step.save_as.text if self.step.save_as else "",
             expectations=tuple(filter(None, expectations)),
+            fails=fails,
             on_fail=self.step.on_fail,
         )
+
+    def _fails(self, environment: Environment) -> Fails | None:
+        if (scalar := self.step.fails) is None:
+            return None
+        try:
+            value = environment.value(scalar)
+        except Broken:
+            return None
+        words = "" if value is True or isinstance(value, list) else plain_text(value).strip()
+        return Fails(line=scalar.span.line, words=words)
 
     def _expectation(self, scalar: Scalar, environment: Environment) -> Expectation | None:
         try:
@@ -182,4 +194,6 @@ def _texts(script: Script) -> Iterator[Scalar]:
             yield step.timeout
         if step.runs_in:
             yield step.runs_in
+        if step.fails:
+            yield step.fails
         yield from step.expect

@@ -12,6 +12,7 @@ from hfbench.config import read_config
 from hfbench.errors import UsageError
 from hfbench.exits import Exit, complain
 from hfbench.jobs.fingerprint import fingerprint, git_revision
+from hfbench.models.problem import counted
 from hfbench.scripts.check import check as check_source
 from hfbench.scripts.errors import Code, InvalidScript
 from hfbench.scripts.plan import Plan
@@ -31,6 +32,7 @@ def run_script(path: Path, *, check: bool, dry_run: bool, results: Path | None, 
             say(sentence)
         return int(invalid.exit)
     if check:
+        say(f"{path}: {counted(plan.count, 'step')}, {counted(len(plan.cells), 'cell')}: ok")
         return Exit.OK
     with open_results(results, path) as written:
         code = _dry_run(plan, written) if dry_run else _run(plan, written, skip_missing)
@@ -91,6 +93,7 @@ def _dry_run(plan: Plan, results: Results) -> Exit:
             timeout_s=step.timeout,
             **({"in": step.runs_in} if step.runs_in else {}),
             save_as=step.save_as or None,
+            **({"fails": step.fails.words or True} if step.fails else {}),
             expect=[expectation.text for expectation in step.expectations],
             on_fail=step.on_fail,
         )

@@ -11,7 +11,7 @@ from hfbench.scripts.tree import Entry, Listing, Node, Scalar, Table, described
 
 VERSION = 1
 TOP_KEYS = ("hfbench", "name", "vars", "matrix", "steps")
-STEP_KEYS = ("expect", "on_fail")
+STEP_KEYS = ("expect", "fails", "on_fail")
 RESERVED = ("save_as", "timeout", "in")
 """Arguments that every step takes and no action sees."""
 
@@ -51,6 +51,8 @@ class Step:
     timeout: Scalar | None = None
     runs_in: Scalar | None = None
     expect: tuple[Scalar, ...] = ()
+    fails: Scalar | None = None
+    """`true`, or words of the sentence with which the step is to fail; None where it is to go well."""
     on_fail: OnFail = "stop"
 
 
@@ -188,6 +190,7 @@ class _Parser:
             timeout=reserved.get("timeout"),
             runs_in=reserved.get("in"),
             expect=self._expect(node.get("expect")),
+            fails=self._fails(node.get("fails")),
             on_fail=self._on_fail(node.get("on_fail")),
         )
 
@@ -204,6 +207,16 @@ class _Parser:
                 message = f"an expectation is a text, not {described(item)}"
                 self.problems.add(Code.BAD_EXPECTATION, item.span, message, "write for example gen.tpot.p99 < 50 ms")
         return tuple(found)
+
+    def _fails(self, entry: Entry | None) -> Scalar | None:
+        if entry is None:
+            return None
+        value = entry.value
+        if isinstance(value, Scalar) and (value.value is True or (isinstance(value.value, str) and value.text.strip())):
+            return value
+        message = f"fails is true or words of the sentence that is expected, not {described(value)}"
+        self.problems.add(Code.WRONG_TYPE, value.span, message, "leave it out where the step is to go well")
+        return None
 
     def _on_fail(self, entry: Entry | None) -> OnFail:
         if entry is None or (isinstance(entry.value, Scalar) and entry.value.value == "stop"):

@@ -12,7 +12,7 @@ from typing import Any
 
 from hfbench.actions.results import exit_of, result_data
 from hfbench.environments.choose import place_for
-from hfbench.errors import HfbenchError, MissingError, error_from_parts, foreseen
+from hfbench.errors import HfbenchError, MissingError, UnforeseenError, error_from_parts, foreseen
 from hfbench.exits import Exit
 from hfbench.jobs.cancel import cancel
 from hfbench.jobs.directory import JobDirectory
@@ -34,11 +34,15 @@ class Status(StrEnum):
     FAILED = "failed"
     TIMEOUT = "timeout"
     SKIPPED = "skipped"
+    REFUSED = "refused"
+    """It failed as the script expects it to."""
 
     @property
     def past(self) -> str:
         """The status as a verb."""
-        return {"ok": "went well", "timeout": "took too long", "skipped": "was skipped"}.get(self, "failed")
+        return {"ok": "went well", "timeout": "took too long", "skipped": "was skipped", "refused": "was refused"}.get(
+            self, "failed"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +67,17 @@ class Outcome:
         """The same for a run that leaves out what this machine cannot do."""
         return replace(self, status=Status.SKIPPED)
 
+    @property
+    def refusal(self) -> bool:
+        """True when the action itself said no: it neither crashed nor lacked anything, and nobody stopped it."""
+        word = str((self.error or {}).get("error"))
+        own = word != UnforeseenError.__name__ and not word.startswith("Job")
+        return self.status is Status.FAILED and own and not self.missing and not self.interrupted
+
+    def refused(self) -> Outcome:
+        """The same for a script that expects this failure."""
+        return replace(self, status=Status.REFUSED)
+
     def sentence(self) -> str:
         """Why the step did not go well; empty when it did."""
         return str(error_from_parts(self.error)) if self.error else ""
@@ -86,8 +101,8 @@ def perform(
         started(None)
         return _inline(step, stop, say, began)
     try:
-        place = asdict(place_for(step.spec, step.runs_in))
         params = step.spec.values(step.request)
+        place = asdict(place_for(step.spec.needing(params), step.runs_in))
         asked = JobRequest(action=step.spec.name, params=params, timeout=step.timeout, label=label, **place)
         job = launch(jobs_root(), asked)
     except HfbenchError as error:

@@ -22,6 +22,19 @@ def label_of(values: Mapping[str, Plain]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Fails:
+    """The failure that a step is expected to end with. `words` are part of its sentence, empty for any."""
+
+    line: int
+    words: str = ""
+
+    @property
+    def text(self) -> str:
+        """As it stands in the script."""
+        return f"fails: {self.words or 'true'}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlannedStep:
     """One step of one cell. `number` counts from 1 within the script, `timeout` is seconds."""
 
@@ -34,6 +47,8 @@ class PlannedStep:
     """The environment its job runs in; empty leaves it to hfbench."""
     save_as: str = ""
     expectations: tuple[Expectation, ...] = ()
+    fails: Fails | None = None
+    """How it is to fail; None where it is to go well."""
     on_fail: OnFail = "stop"
 
     def shown_values(self) -> dict[str, Any]:

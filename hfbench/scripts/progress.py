@@ -5,13 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from hfbench.exits import Exit
-from hfbench.scripts.expectation import Expectation, Verdict
+from hfbench.scripts.expectation import Verdict
 from hfbench.scripts.perform import Outcome, Status
 from hfbench.scripts.plan import Cell, Plan, PlannedStep
 from hfbench.text import printable
 from hfbench.units import show_seconds, show_value
+
+
+class Asked(NamedTuple):
+    """What is expected of a step, as it stands in the script."""
+
+    line: int
+    text: str
 
 
 class Progress:
@@ -31,12 +39,12 @@ class Progress:
             for line in outcome.error.get("log", ()):
                 say(f"  | {line}")
 
-    def expectation(self, file: Path, expectation: Expectation, verdict: Verdict) -> None:
+    def expectation(self, file: Path, asked: Asked, verdict: Verdict) -> None:
         """An expectation was asked; only what did not hold is worth a line."""
         if verdict.ok is not False:
             return
         why = verdict.reason or f"it is {_actual(verdict)}"
-        say(f"{file}:{expectation.line}: not as expected: {expectation.text}; {why}")
+        say(f"{file}:{asked.line}: not as expected: {asked.text}; {why}")
 
     def say(self, sentence: str) -> None:
         """Something worth knowing meanwhile."""

@@ -15,7 +15,7 @@ from hfbench.scripts.interrupt import Stop
 from hfbench.scripts.lookup import NotThere, look_up
 from hfbench.scripts.perform import Outcome, Status, perform
 from hfbench.scripts.plan import Cell, Plan, PlannedStep
-from hfbench.scripts.progress import Progress
+from hfbench.scripts.progress import Asked, Progress
 from hfbench.scripts.results import VERSION, Results, condensed
 
 
@@ -128,25 +128,32 @@ class _Replay:
         )
         if outcome.missing and self.skip_missing:
             outcome = outcome.skipped()
+        fails = None if outcome.interrupted else _judge_fails(step, outcome)
+        if fails and fails.ok:
+            outcome = outcome.refused()
         self.counts.steps[outcome.status] += 1
         self.counts.missing += outcome.missing and outcome.status is not Status.SKIPPED
         self.results.write("step_finished", **where, action=step.spec.name, **_shown(outcome))
         self.progress.step(cell, step, outcome)
         if step.save_as:
             self.saved[step.save_as] = outcome
-        good = outcome.status in (Status.OK, Status.SKIPPED)
+        good = outcome.status in (Status.OK, Status.SKIPPED, Status.REFUSED)
+        if step.fails and fails:
+            good &= self._tell(Asked(step.fails.line, step.fails.text), fails, where)
         for expectation in () if outcome.interrupted else step.expectations:
             good &= self._ask(expectation, outcome, where)
         return good or step.on_fail == "continue"
 
     def _ask(self, expectation: Expectation, own: Outcome, where: dict[str, Any]) -> bool:
         """Judge one expectation and write the verdict; False when it does not hold."""
-        verdict = self._verdict(expectation, own)
+        return self._tell(Asked(expectation.line, expectation.text), self._verdict(expectation, own), where)
+
+    def _tell(self, asked: Asked, verdict: Verdict, where: dict[str, Any]) -> bool:
         word = {True: "passed", False: "failed", None: "skipped"}[verdict.ok]
         self.counts.expectations[word] += 1
         told = {"actual": condensed(verdict.actual), "unit": verdict.unit, "ok": verdict.ok, "reason": verdict.reason}
-        self.results.write("assert", **{**where, "line": expectation.line}, expr=expectation.text, **told)
-        self.progress.expectation(self.plan.file, expectation, verdict)
+        self.results.write("assert", **{**where, "line": asked.line}, expr=asked.text, **told)
+        self.progress.expectation(self.plan.file, asked, verdict)
         return verdict.ok is not False
 
     def _verdict(self, expectation: Expectation, own: Outcome) -> Verdict:
@@ -162,6 +169,22 @@ class _Replay:
             return judge(expectation, look_up(outcome.result, path, within=first if named else ""))
         except NotThere as error:
             return Verdict(ok=False, reason=str(error))
+
+
+def _judge_fails(step: PlannedStep, outcome: Outcome) -> Verdict | None:
+    """Whether a step failed as it is expected to; None where nothing of the kind is expected."""
+    if step.fails is None:
+        return None
+    if outcome.status is Status.SKIPPED:
+        return Verdict(ok=None, reason="this step was skipped")
+    if outcome.status is Status.OK:
+        return Verdict(ok=False, reason="this step went well")
+    sentence = outcome.sentence()
+    if not outcome.refusal:
+        return Verdict(ok=False, actual=sentence, reason=f"this step did not refuse anything: {sentence}")
+    if step.fails.words not in sentence:
+        return Verdict(ok=False, actual=sentence, reason=f"it failed otherwise: {sentence}")
+    return Verdict(ok=True, actual=sentence)
 
 
 def _shown(outcome: Outcome) -> dict[str, Any]:

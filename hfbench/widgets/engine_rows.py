@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ VERDICTS: dict[str, State] = {"loads here": "ok", "will not load": "error", "dam
 """Any other is not known."""
 STATUSES: dict[str, State] = {"mismatch": "error", "unknown": "unknown", "noted": "warn", "ok": "ok"}
 """In the order in which rules are told."""
+OUTCOMES: dict[str, State] = {"loaded": "ok", "late": "unknown"}
 PROOFS: dict[str, State] = {"proven": "ok", "differs": "error"}
 
 COLUMNS = (
@@ -47,6 +49,8 @@ class EngineJob:
     job: str
     text: str
     state: State = ""
+    at: float = 0.0
+    """When it ended, in seconds since the epoch; infinite while it runs."""
 
 
 def engine_record(listed: Listed, work: str, glyphs: Glyphs) -> Record:
@@ -119,6 +123,8 @@ def _head(listed: Listed, tried: EngineJob | None) -> Iterator[Fact]:
         return
     size = f", {show_bytes(checked.bytes)}" if checked.bytes else ""
     yield Fact("kind", f"{checked.what}{size}" + (f", id {checked.id}" if checked.id else ""))
+    if checked.recipe:
+        yield Fact("recipe", checked.recipe)
     for fact in checked.facts:
         yield Fact(fact.label, fact.value.removesuffix(" none"))
     if checked.built:
@@ -126,7 +132,13 @@ def _head(listed: Listed, tried: EngineJob | None) -> Iterator[Fact]:
     yield Fact("runs on", checked.device)
     if checked.manifest:
         yield Fact("proof", checked.proof, PROOFS.get(checked.proof, "unknown"))
-    if tried is not None:
+    told = listed.tried
+    if told is not None and (tried is None or told.at > tried.at):
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(told.at))
+        where = f", with {told.environment}" if told.environment else ""
+        text = told.found if told.outcome == "loaded" else f"{told.outcome}: {told.found}"
+        yield Fact("trial load", f"{text} ({when}{where})", OUTCOMES.get(told.outcome, "error"))
+    elif tried is not None:
         yield Fact("trial load", f"{tried.text} (job {tried.job})", tried.state)
     else:
         yield Fact("trial load", "none yet: l loads it in a process of its own", "muted")

@@ -34,9 +34,12 @@ def content_of(lines: Sequence[Sequence[Span]]) -> Content:
 
 
 class FactsTable(Static):
-    """A title, when given, and one line a fact."""
+    """A title, when given, and one line a fact.
 
-    DEFAULT_CSS = "FactsTable { height: auto; width: 1fr; }"
+    Its height is told, not measured: of two changes that meet one layout, Textual may keep the height of the first.
+    """
+
+    DEFAULT_CSS = "FactsTable { height: 0; width: 1fr; }"
 
     def __init__(self, facts: Sequence[Fact] = (), *, title: str = "", id: str | None = None) -> None:
         super().__init__(id=id)
@@ -65,4 +68,5 @@ class FactsTable(Static):
             lines.insert(0, [(printable(self.title), "title")])
         before, self._laid = self._laid, lines
         if lines != before:  # a widget that is shown again is told its size again
-            self.update(content_of(lines), layout=before is None or len(lines) != len(before))
+            self.update(content_of(lines), layout=False)
+            self.styles.height = len(lines) + self.gutter.height

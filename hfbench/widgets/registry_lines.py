@@ -96,6 +96,9 @@ def start_lines(folder: str, width: int, glyphs: Glyphs) -> list[list[Span]]:
         Fact("", "any unmodified client does, once the two variables are set"),
         Fact("", ""),
         Fact("", "y copies the first command, u looks again, F shows a hub that is kept in another folder", "muted"),
+        Fact(
+            "", "a hub on another machine: its models are among the sources of 1, and it is looked after there", "muted"
+        ),
     ]
     return facts_lines(told, width, glyphs)
 

@@ -10,7 +10,8 @@ from hfbench.widgets.record_columns import Column
 from hfbench.widgets.record_rows import Record
 
 if TYPE_CHECKING:
-    from hfbench.actions.registry_show import RegistryView, ShownToken, ShownUser
+    from hfbench.actions.registry_show import RegistryView
+    from hfbench.registry.accounts import Token, User
     from hfbench.registry.upkeep.facts import RepoUse
 
 SOON = 7 * 86400.0
@@ -73,7 +74,7 @@ def _repo(each: RepoUse) -> Record:
     return Record(f"{each.kind} {each.name}", cells, {"kind": "muted", "seen": "muted"}, order)
 
 
-def _token(each: ShownToken, now: float, glyphs: Glyphs) -> Record:
+def _token(each: Token, now: float, glyphs: Glyphs) -> Record:
     told, state = _expiry(each.expires, now)
     cells = {
         "id": str(each.id),
@@ -100,7 +101,7 @@ def _expiry(expires: float | None, now: float) -> tuple[str, State]:
     return told, "warn" if left < SOON else ""
 
 
-def _user(each: ShownUser, tokens: int, glyphs: Glyphs) -> Record:
+def _user(each: User, tokens: int, glyphs: Glyphs) -> Record:
     state: State = "error" if each.disabled else "ok"
     word = "disabled" if each.disabled else "admin" if each.is_admin else ""
     roles = [f"{name}:{role}" for name, role in sorted(each.roles.items()) if name != each.name]

@@ -135,33 +135,50 @@ def test_eager_alone_is_nothing_to_compare() -> None:
         Modes(model="here", modes=("eager",)).perform(Run())
 
 
+EVERY_ACTION = """
+import json, sys
+from pathlib import Path
+from hfbench.actions.registry import actions
+from hfbench.jobs.run import Run
+
+model, engine, out = sys.argv[1:]
+quick = dict(device="cpu", threads=1, batch=2)
+short = dict(prompt=12, new_tokens=8, warmup=0, budget=0.05)
+asked = [
+    ("engine.build", dict(model=model, out=out, max_prompt=1, context=4, **quick)),
+    ("engine.check", dict(engine=out)),
+    ("engine.check", dict(engine=out, load=True)),
+    ("engine.list", dict(roots=[str(Path(out).parent)])),
+    ("engine.show", dict(engine=out)),
+    ("engine.machine", {}),
+    ("engine.flags", {}),
+    ("engine.templates", {}),
+    ("engine.recipe", dict(model=model)),
+    ("bench.generate", dict(model=model, mode=f"engine:{engine}", **short, **quick)),
+    ("bench.modes", dict(model=model, modes=[f"engine:{engine}"], **short, **quick)),
+]
+known, made = actions(), []
+for name, values in asked:
+    request = known[name].build(values)
+    made.append(request.perform(Run()))
+    assert made[-1].headline and (not hasattr(made[-1], "lines") or made[-1].lines())
+assert {name for name in known if name.startswith("engine.")} <= {name for name, _ in asked}
+assert not {"textual", "rich", "pydantic", "onnx", "openvino"} & set(sys.modules)
+built, checked, loaded, *_, timed, _ = made
+print(json.dumps([built.verdict, checked.verdict, loaded.trial.outcome, timed.engine.verdict]))
+"""
+
+
 @pytest.mark.slow
-def test_an_engine_is_built_checked_and_measured_where_only_torch_and_transformers_are_installed(
+def test_every_engine_action_runs_where_only_torch_and_transformers_are_installed(
     worker_python: Path, built_engine: Callable[[str], Path], tmp_path: Path
 ) -> None:
     engine, made = built_engine("aoti"), tmp_path / "made"
-    code = (
-        "import sys, json\n"
-        "from pathlib import Path\n"
-        "from hfbench.actions.bench_generate import Generate\n"
-        "from hfbench.actions.engine_build import EngineBuild\n"
-        "from hfbench.actions.engine_check import EngineCheck\n"
-        "from hfbench.jobs.run import Run\n"
-        "model, engine, out = sys.argv[1:]\n"
-        "quick = dict(device='cpu', threads=1, batch=2)\n"
-        "built = EngineBuild(model=model, out=Path(out), max_prompt=1, context=4, **quick).perform(Run())\n"
-        "timed = Generate(model=model, mode=f'engine:{engine}', prompt=12, new_tokens=8, warmup=0, budget=0.05,\n"
-        "                 **quick).perform(Run())\n"
-        "assert not {'textual', 'rich', 'pydantic'} & set(sys.modules)\n"
-        "checked = EngineCheck(engine=Path(out)).perform(Run())\n"
-        "print(json.dumps([built.verdict, timed.engine.verdict, checked.verdict]))\n"
-    )
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(
-        [worker_python, "-P", "-c", code, model_of(engine), engine, made], env=env, capture_output=True, text=True
-    )
+    words = [worker_python, "-P", "-c", EVERY_ACTION, model_of(engine), engine, made]
+    done = subprocess.run(words, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert json.loads(done.stdout.splitlines()[-1]) == ["proven", "proven", "loads here"]
+    assert json.loads(done.stdout.splitlines()[-1]) == ["proven", "loads here", "loaded", "proven"]
     assert read_manifest(made).options["programs"] == "decode"
 
 

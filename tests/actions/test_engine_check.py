@@ -1,12 +1,10 @@
-"""engine.check and engine.list as people and scripts meet them: verdicts, exit codes, sentences, and what it costs."""
+"""engine.check as people and scripts meet them: verdicts, exit codes, sentences, and what it costs."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,32 +13,12 @@ from typing import Any
 import pytest
 from engine_toys import CONTENT, manifest_of
 
-from hfbench.engines.machine import read_machine
-from hfbench.engines.manifest import MANIFEST, Compat, Layout, Source, write_manifest
+from hfbench.engines.manifest import MANIFEST, Compat, Layout, write_manifest
 
 Hfbench = Callable[..., subprocess.CompletedProcess[str]]
 
 LIMIT = 0.1
 """CPU seconds a check may take beside starting Python, as issue and docs promise; a busy machine gets more."""
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Path:
-    """A folder with the manifest of an engine of this machine's CPU. Its one file is no package."""
-    folder = tmp_path / "engines" / "toy"
-    folder.mkdir(parents=True)
-    built = replace(read_machine(gpus=False).built_on(), torch="2.13.0", abi="cxx11")
-    write_manifest(folder, manifest_of(folder, built_on=built, source=Source(given="x", folder=str(tmp_path))))
-    return folder
-
-
-@pytest.fixture
-def torchlike(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A Python that seems to have torch 2.13.0, wherever the tests run."""
-    folder = tmp_path / "site"
-    (folder / "torch").mkdir(parents=True)
-    (folder / "torch" / "version.py").write_text("__version__ = '2.13.0'\ncuda: Optional[str] = None\n")
-    monkeypatch.setenv("PYTHONPATH", str(folder))
 
 
 def checked(hfbench: Hfbench, *words: str | Path) -> tuple[int, dict[str, Any]]:
@@ -180,42 +158,11 @@ def test_behind_a_command_the_processor_is_not_known(hfbench: Hfbench, engine: P
     assert (code, result["verdict"], statuses(result)["cpu-isa"]) == (2, "cannot tell", "unknown")
 
 
-def test_the_roots_of_the_configuration_are_looked_into(hfbench: Hfbench, engine: Path, home: Path) -> None:
-    (home / "config").mkdir(parents=True)
-    (home / "config" / "config.toml").write_text(f'[engines]\nroots = ["{engine.parent}"]\n')
-    result = json.loads(hfbench("engine", "list", "--json").stdout)
-    assert [each["path"] for each in result["engines"]] == [str(engine)]
-
-
 def test_the_answer_is_fit_for_a_terminal(hfbench: Hfbench, engine: Path) -> None:
     done = hfbench("engine", "check", engine)
     lines = done.stdout.splitlines()
     assert lines[0] == "loads here"
     assert any(line.startswith(". fits: ") for line in lines)
-
-
-def test_engines_are_listed_with_their_verdicts(hfbench: Hfbench, engine: Path) -> None:
-    other = engine.parent / "damaged"
-    other.mkdir()
-    (other / MANIFEST).write_text("{")
-    (engine.parent / ".partial").mkdir()
-    (engine.parent / ".partial" / MANIFEST).write_text("{")
-    time.sleep(0.2)  # a file that just changed is not remembered
-    hfbench("engine", "check", engine)  # hashes its file
-    done = hfbench("engine", "list", "--roots", engine.parent, "--json")
-    result = json.loads(done.stdout)
-    assert done.returncode == 0, done.stderr
-    assert [(os.path.basename(each["path"]), each["verdict"]) for each in result["engines"]] == [
-        ("damaged", "damaged"),
-        ("toy", "loads here"),
-    ]
-    assert result["engines"][1]["checked"]["kind"] == "aoti"
-    assert "2 engines: 1 damaged" in hfbench("engine", "list", "--roots", engine.parent).stdout
-
-
-def test_a_folder_without_engines_lists_none(hfbench: Hfbench, tmp_path: Path) -> None:
-    done = hfbench("engine", "list", "--roots", tmp_path / "none")
-    assert (done.returncode, done.stdout) == (0, "0 engines\n")
 
 
 def test_a_check_is_light(engine: Path) -> None:

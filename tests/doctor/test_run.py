@@ -79,7 +79,9 @@ def test_topics_and_ids_choose_together() -> None:
         (["dsks"], [], "did you mean 'disks'?"),
         (["zzz"], [], "topics are driver, cards"),
         ([], ["disks.rom"], "did you mean 'disks.room'?"),
-        ([], ["zzz"], "hfbench doctor tells the ids"),
+        ([], ["room"], "did you mean 'disks.room'?"),
+        ([], ["disks"], "it is a topic: hfbench doctor disks"),
+        ([], ["zzz"], "hfbench doctor --json tells the ids"),
     ],
 )
 def test_a_word_that_names_nothing_offers_the_nearest(topics: list[str], only: list[str], told: str) -> None:

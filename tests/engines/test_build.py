@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 from built_engines import build, tiny_model
+from engine_toys import manifest_of
 
 import hfbench.engines.build as building
 from hfbench.engines.builders.onnx import DATA, Onnx
-from hfbench.engines.manifest import read_manifest
-from hfbench.engines.place import LOG, claimed, refuse_taken
+from hfbench.engines.manifest import read_manifest, write_manifest
+from hfbench.engines.place import LOG, claimed, put, refuse_taken
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.jobs.run import Run
 
@@ -99,7 +100,12 @@ def test_killed_midway_it_leaves_nothing_under_the_name_and_later_builds_replace
     proof = read_manifest(out).proof
     assert proof is not None
     assert (made.verdict, proof.verdict) == ("differs", "differs")
-    assert "logits are off by" in made.lines()[-1]
+    lines = made.lines()
+    assert any("logits are off by" in line for line in lines)
+    assert [line.split()[:4] for line in lines[-2:]] == [
+        ["next", "hfbench", "engine", "check"],
+        ["next", "hfbench", "bench", "modes"],
+    ]
     assert sorted(each.name for each in tmp_path.iterdir() if "engine" in each.name) == ["engine"]
 
 
@@ -161,6 +167,23 @@ def test_places_that_are_taken_are_refused_before_anything_is_loaded(tmp_path: P
     with pytest.raises(UsageError, match="holds files that no build put there"), claimed(tmp_path / "wild"):
         pass
     assert (tmp_path / ".wild.partial" / "notes.txt").exists()
+
+
+def test_what_stands_where_the_old_engine_is_to_wait_is_left_alone_unless_it_is_one(tmp_path: Path) -> None:
+    out, aside, new = tmp_path / "engine", tmp_path / ".engine.replaced", tmp_path / "new"
+    for folder in (out, aside, new):
+        folder.mkdir()
+    write_manifest(out, manifest_of(out))
+    (aside / "notes.txt").write_text("mine")
+    for attempt in (lambda: refuse_taken(out, replace=True), lambda: put(new, out)):
+        with pytest.raises(UsageError, match="stands where the old engine is to wait, and is none"):
+            attempt()
+    assert (aside / "notes.txt").read_text() == "mine"
+    (aside / "notes.txt").unlink()
+    write_manifest(aside, manifest_of(aside))  # of a build that was killed between two renames
+    put(new, out)
+    assert [each.name for each in tmp_path.iterdir()] == ["engine"]
+    assert list(out.iterdir()) == []
 
 
 def test_a_disk_that_is_too_small_is_told_before_anything_is_built(

@@ -6,9 +6,10 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from engine_toys import manifest_of
+from engine_toys import built_on, manifest_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,14 +18,18 @@ from hfbench.engines.form import schema_of
 from hfbench.engines.manifest import (
     MANIFEST,
     SCHEMA,
+    Layout,
     Manifest,
     ManifestError,
     Proof,
+    ShapeProfile,
+    Source,
     engine_folder,
     fingerprint,
     manifest_from,
     read_manifest,
     read_told,
+    recipe_of,
     seal_of,
     with_proof,
     write_manifest,
@@ -178,6 +183,36 @@ def test_the_fingerprint_is_of_what_determines_the_engine(tmp_path: Path) -> Non
     again = replace(with_proof(manifest, Proof(verdict="proven")), created="2027-01-01T00:00:00Z", seconds=9.0)
     assert fingerprint(again) == fingerprint(manifest)
     assert fingerprint(replace(manifest, dtype="bf16")) != fingerprint(manifest)
+
+
+def test_the_fingerprint_does_not_depend_on_where_the_engine_was_put(tmp_path: Path) -> None:
+    manifest = manifest_of(tmp_path)
+    elsewhere = replace(manifest, argv=("hfbench", "engine", "build", "--out", "other"))
+    assert fingerprint(elsewhere) == fingerprint(manifest)
+
+
+def test_every_build_of_a_recipe_has_its_fingerprint_on_any_machine(tmp_path: Path) -> None:
+    manifest = manifest_of(tmp_path)
+    other = manifest_of(None, built_on=built_on(torch="2.14.0", driver="590.1"), options={"cpp.simdlen": "None"})
+    again = replace(other, created="2027-01-01T00:00:00Z", argv=(), files=(), source=replace(other.source, given="y"))
+    assert recipe_of(again) == recipe_of(manifest) == recipe_of(replace(manifest, options={"attention": "sdpa"}))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dtype": "bf16"},
+        {"builder": "compile"},
+        {"shapes": ShapeProfile(batch=2, min_prompt=1, max_prompt=8, context=16)},
+        {"layout": Layout(world_size=2, tp=2)},
+        {"built_on": built_on(gpu=None)},
+        {"options": {"attention": "eager"}},
+        {"source": Source(given="./model", config_sha256="a" * 64)},
+    ],
+)
+def test_another_recipe_has_another_fingerprint(tmp_path: Path, change: dict[str, Any]) -> None:
+    manifest = manifest_of(tmp_path)
+    assert recipe_of(replace(manifest, **change)) != recipe_of(manifest)
 
 
 def test_an_engine_is_found_by_its_folder_its_manifest_or_its_file(tmp_path: Path) -> None:

@@ -224,3 +224,14 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+@pytest.mark.parametrize("way", ["hangs", "answers"])
+def test_what_left_the_group_and_lost_its_parent_is_stopped_as_well(fake: Fake, tmp_path: Path, way: str) -> None:
+    leave = f"setsid sh -c 'echo $$ > {tmp_path}/pid; exec sleep 300' >/dev/null 2>&1 &"
+    wait = f"while [ ! -s {tmp_path}/pid ]; do :; done"
+    ask(fake(f"{leave}\n{wait}\n{'sleep 300' if way == 'hangs' else 'exit 0'}", timeout=1.0))
+    left, until = int((tmp_path / "pid").read_text()), time.monotonic() + 10
+    while alive(left) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not alive(left)

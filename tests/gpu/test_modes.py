@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hfbench.gpu.modes_measure import verdict_word
+from hfbench.errors import HfbenchError
+from hfbench.gpu.modes_measure import _reasons, _Subject, verdict_word
 from hfbench.gpu.modes_result import ModeRow, ModesResult, shown_mode
 from hfbench.gpu.timing import formulas
 from hfbench.gpu.timing.machine import Company
@@ -73,3 +74,15 @@ def test_the_table_has_a_line_a_mode_and_the_reason_of_one_that_was_not_run() ->
     assert "engine:smol              10.0 ms   10.0 ms       0.500  0.500..0.500  faster" in lines
     assert "cudagraph             not run: no GPU" in lines
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.usefixtures("terminal")
+def test_the_file_of_an_engine_that_keeps_it_from_running_is_named_and_nothing_of_the_reason_cut() -> None:
+    subject = _Subject("engine:/x/smol")
+    with _reasons(subject):
+        where = "/a/very/long/way/to/where/engines/are/kept/smol/weights.safetensors"
+        raise HfbenchError("is not the file that was built: 8,334,932 bytes instead of 8,334,933", where=where)
+    told = result(row("eager", "reference"), row("engine:/x/smol", "not run", reason=subject.reason)).lines()
+    assert max(map(len, told)) <= 80
+    reason = "weights.safetensors: is not the file that was built: 8,334,932 bytes instead of 8,334,933"
+    assert f"engine:smol not run: {reason}" in " ".join(" ".join(told).split())

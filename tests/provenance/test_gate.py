@@ -34,7 +34,8 @@ def test_without_the_wish_for_a_signature_only_the_licence_is_read(model: Path) 
 
 
 def test_an_unsigned_model_is_refused(model: Path, keys: Any) -> None:
-    with pytest.raises(Unsigned, match="the model is not signed"):
+    told = "the model is not signed: .*`hfbench sign MODEL --key KEY`, or put its signature there as model.sig"
+    with pytest.raises(Unsigned, match=told):
         require(model, require_signature=True, config=trusting(keys.own_pub), run=Run())
 
 

@@ -99,6 +99,31 @@ def test_branches_tags_copies_and_deletions(api: Any, hub: HubProcess, new_repo:
     assert (last.title, last.oid) == ("m", api.model_info(repo).sha)
 
 
+def test_a_model_that_was_moved_is_found_under_its_old_name_until_it_is_deleted(
+    api: Any, hub: HubProcess, model: Path, tmp_path: Path, new_repo: NewRepo
+) -> None:
+    from huggingface_hub.errors import RepositoryNotFoundError
+
+    old, new = new_repo(hub), f"writer/{new_repo(hub).partition('/')[2]}-moved"
+    api.upload_folder(repo_id=old, folder_path=model)
+    api.move_repo(old, new)
+    assert api.model_info(old).id == new
+    assert filecmp.cmp(api.hf_hub_download(old, "config.json", cache_dir=tmp_path), model / "config.json")
+    assert api.create_repo(old, exist_ok=True).repo_id == new, "who uploads by the old name makes no second model"
+    (tmp_path / "more.bin").write_bytes(random.Random(old).randbytes(2 * MIB))
+    api.upload_file(repo_id=old, path_or_fileobj=tmp_path / "more.bin", path_in_repo="more.bin")
+    assert "more.bin" in api.list_repo_files(new)
+    with pytest.raises(RepositoryNotFoundError):
+        api.delete_repo(old)
+    api.update_repo_settings(new, private=True)
+    with pytest.raises(RepositoryNotFoundError):
+        type(api)(endpoint=hub.url, token=hub.stranger).model_info(old)
+    api.delete_repo(new)
+    with pytest.raises(RepositoryNotFoundError):
+        api.model_info(old)
+    assert api.create_repo(old).repo_id == old
+
+
 def test_a_dataset_and_a_move(api: Any, hub: HubProcess, tmp_path: Path) -> None:
     api.create_repo("team/data", repo_type="dataset", exist_ok=True)
     api.upload_file(repo_id="team/data", path_or_fileobj=b"a,b\n", path_in_repo="x.csv", repo_type="dataset")

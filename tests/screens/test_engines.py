@@ -13,14 +13,17 @@ from engine_toys import manifest_of
 from job_folders import make_job
 
 from hfbench.config import Config, EnginesConfig
+from hfbench.engines.jobs import folder_of
 from hfbench.engines.machine import read_machine
 from hfbench.engines.manifest import MANIFEST, Compat, Layout, Manifest, Proof, ProofCase, ShapeProfile, Source
 from hfbench.engines.manifest import write_manifest as write
+from hfbench.engines.trial.remembered import Trials
+from hfbench.engines.trial.told import Trial
 from hfbench.jobs.events import Finished, Running, Started
 from hfbench.jobs.history import History
 from hfbench.paths import jobs_root
 from hfbench.screens.engines import EnginesScreen, EngineTable
-from hfbench.screens.engines_jobs import EngineJobsRead, folder_of, read_jobs
+from hfbench.screens.engines_jobs import EngineJobsRead, read_jobs
 from hfbench.screens.engines_page import EngineScreen
 from hfbench.screens.engines_recipe import bench_values, rebuild_values
 from hfbench.screens.job import JobScreen
@@ -149,7 +152,7 @@ async def test_keys_open_forms_filled_from_the_manifest_even_before_it_is_read(
         await pilot.press("b")
         await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen))
         form = pilot.app.screen.state.values
-        asked = {"model": model, "mode": f"engine:{folder}", "batch": 1, "prompt": 8, "new_tokens": 8, "device": "cpu"}
+        asked = {"model": model, "mode": f"engine:{folder}", "batch": 1, "prompt": 8, "new_tokens": 9, "device": "cpu"}
         assert {name: form[name] for name in asked} == asked
         await pilot.press("escape", "R")
         await until(
@@ -241,8 +244,8 @@ def test_a_plan_is_built_again_with_its_template_its_ranks_and_what_was_asked_fo
     ("shapes", "prompt", "new"),
     [
         (ShapeProfile(batch=1, min_prompt=1, max_prompt=128, context=256), 128, 64),
-        (ShapeProfile(batch=1, min_prompt=1, max_prompt=16, context=18), 16, 2),
-        (ShapeProfile(batch=1, min_prompt=1, max_prompt=16, context=17), 15, 2),
+        (ShapeProfile(batch=1, min_prompt=1, max_prompt=16, context=18), 16, 3),
+        (ShapeProfile(batch=1, min_prompt=1, max_prompt=16, context=17), 16, 2),
     ],
 )
 def test_a_benchmark_stays_within_the_shapes_of_the_engine(shapes: ShapeProfile, prompt: int, new: int) -> None:
@@ -288,3 +291,27 @@ def test_a_trial_load_of_before_the_latest_build_tells_nothing_of_the_engine() -
 )
 def test_shapes_fit_into_their_column(told: str, short: str) -> None:
     assert short_shapes(told) == short
+
+
+async def test_a_folder_of_the_configuration_that_is_not_there_is_told_above_the_list(
+    bench: Any, until: Any, picture: Any, make_engine: MakeEngine, tmp_path: Path
+) -> None:
+    make_engine("one")
+    roots = (str(tmp_path / "engines"), str(tmp_path / "none"))
+    async with bench(config=Config(engines=EnginesConfig(roots=roots))).run_test(size=(120, 40)) as pilot:
+        await opened(pilot, until)
+        seen = text(picture, pilot)
+        assert "none: cannot be looked into (No such file or directory)" in " ".join(seen.split())
+        assert list(pilot.app.screen.engines) == [str(tmp_path / "engines" / "one")]
+
+
+async def test_a_trial_load_from_anywhere_stands_beside_the_engine(
+    bench: Any, until: Any, picture: Any, make_engine: MakeEngine, tmp_path: Path
+) -> None:
+    folder = make_engine("one")
+    with Trials() as trials:
+        trials.keep(folder, Trial(outcome="crashed", found="it died of SIGILL"), "box")
+    async with bench(config=config(tmp_path)).run_test(size=(120, 40)) as pilot:
+        await opened(pilot, until)
+        await until(pilot, lambda: "crashed: it died of SIGILL" in text(picture, pilot))
+        assert "with box)" in text(picture, pilot)

@@ -10,8 +10,9 @@ from job_folders import NOW
 from test_pictures import LOOKS, place, take  # noqa: F401 - fixtures of the other pictures
 from textual.pilot import Pilot
 
-from hfbench.actions.registry_show import RegistryView, ShownToken, ShownUser, Traffic
+from hfbench.actions.registry_show import RegistryView, Traffic
 from hfbench.errors import MissingError
+from hfbench.registry.accounts import Token, User
 from hfbench.registry.upkeep.facts import NamespaceUse, RepoUse, Use
 from hfbench.screens import registry
 from hfbench.screens.registry import RegistryScreen
@@ -27,9 +28,9 @@ TRAFFIC = Traffic(
 )
 
 
-def token(id: int, user: str, scope: str, *, expires: float | None, used: float | None) -> ShownToken:
-    return ShownToken(
-        id=id, user=user, name=f"box {id}", prefix=f"hfb_Ab{id}xY", scope=scope, namespaces=(), expires=expires,
+def token(id: int, user: str, scope: str, *, expires: float | None, used: float | None) -> Token:
+    return Token(
+        id=id, user=user, name=f"box {id}", prefix=f"hfb_Ab{id}xY", scope=scope, namespaces=(), created=0.0, expires=expires,
         last_used=used,
     )  # fmt: skip
 
@@ -73,9 +74,9 @@ VIEW = RegistryView(
         token(4, "box-7", "read", expires=NOW - DAY, used=None),
     ),
     users=(
-        ShownUser(name="alice", is_admin=False, disabled=False, roles={"team": "write"}),
-        ShownUser(name="box-7", is_admin=False, disabled=True, roles={"team": "read"}),
-        ShownUser(name="root", is_admin=True, disabled=False, roles={}),
+        User(name="alice", is_admin=False, disabled=False, roles={"team": "write"}),
+        User(name="box-7", is_admin=False, disabled=True, roles={"team": "read"}),
+        User(name="root", is_admin=True, disabled=False, roles={}),
     ),
 )
 FSCK = Upkeep(job="a1cf9e", text="1 thing damaged, 1 of them missed by a revision", at=NOW - 2 * DAY, fine=False)

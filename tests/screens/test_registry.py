@@ -155,6 +155,11 @@ async def test_e_copies_the_lines_of_env_and_a_hub_elsewhere_can_be_shown(
         await until(pilot, lambda: page.folder == str(tmp_path / "other") and page.looked)
         assert page.view is None
         assert page.absent
+        await pilot.press("F")
+        await until(pilot, lambda: isinstance(pilot.app.screen, AskText))
+        await pilot.press(*["backspace"] * len(page.folder), *"http://lab:8080", "enter")
+        await until(pilot, lambda: any("on the machine of its folder" in n.message for n in pilot.app._notifications))
+        assert page.folder == str(tmp_path / "other")
 
 
 async def test_traffic_is_read_from_what_workers_left(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -25,9 +26,10 @@ def script(samples: object, tmp_path: Path) -> Path:
     return path
 
 
-def test_check_says_nothing_about_a_script_that_is_right(script: Path, hfbench: Hfbench) -> None:
+def test_check_says_that_a_script_is_right_and_leaves_stdout_empty(script: Path, hfbench: Hfbench) -> None:
     done = hfbench("--script", script, "--check")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert re.fullmatch(re.escape(str(script)) + r": \d+ steps?, \d+ cells?: ok\n", done.stderr)
 
 
 def test_check_tells_errors_on_stderr_only_and_writes_nothing(script: Path, hfbench: Hfbench, home: Path) -> None:
@@ -122,7 +124,8 @@ def test_warnings_do_not_fail_a_check(samples: object, tmp_path: Path, hfbench: 
     script = tmp_path / "s.hfb.yaml"
     script.write_text("hfbench: 1\nvars: {x: 1}\nsteps:\n  - gpus: {}\n")
     done = hfbench("--script", script, "--check")
-    assert (done.returncode, done.stderr) == (0, f"{script}:2:8: warning: nothing uses the variable 'x'\n")
+    told = [f"{script}:2:8: warning: nothing uses the variable 'x'", f"{script}: 1 step, 1 cell: ok"]
+    assert (done.returncode, done.stderr.splitlines()) == (0, told)
 
 
 def test_a_broken_file_of_actions_is_named_beside_the_action_that_is_not_known(

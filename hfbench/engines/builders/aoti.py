@@ -45,6 +45,7 @@ class Aoti:
     name = "aoti"
     summary = "AOTInductor package of prefill and decode over a static cache, for the CPU and CUDA"
     needs = ("torch", "transformers", "safetensors")
+    runs_with = ("torch", "safetensors")
     extra = "torch"
     auto_dtype = "auto"
 

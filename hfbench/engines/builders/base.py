@@ -112,6 +112,10 @@ class Builder(Protocol):
         """Modules the worker must be able to import."""
 
     @property
+    def runs_with(self) -> tuple[str, ...]:
+        """Modules that loading and driving its engines needs."""
+
+    @property
     def extra(self) -> str:
         """The extra of hfbench that installs them."""
 

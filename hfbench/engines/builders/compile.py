@@ -30,6 +30,7 @@ class Compile:
     name = "compile"
     summary = "torch.compile's caches of the decode step; the checkpoint stays where it is, and is needed to run"
     needs = ("torch", "transformers", "safetensors")
+    runs_with = needs
     extra = "torch"
     auto_dtype = "auto"
 

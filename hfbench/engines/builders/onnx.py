@@ -22,6 +22,7 @@ class Onnx:
     name = "onnx"
     summary = "ONNX graph with its KV cache as inputs and outputs, for onnxruntime on the CPU"
     needs = ("torch", "transformers", "safetensors", "onnx", "onnxscript", "onnxruntime")
+    runs_with = ("torch", "onnxruntime")
     extra = "onnx"
     auto_dtype = "fp32"
 

@@ -20,6 +20,7 @@ class OpenVino:
     name = "openvino"
     summary = "OpenVINO model made from the ONNX graph, for the CPU"
     needs = ("torch", "transformers", "safetensors", "onnx", "onnxscript", "openvino")
+    runs_with = ("torch", "openvino")
     extra = "openvino"
     auto_dtype = "fp32"
 

@@ -37,6 +37,7 @@ class TensorRtLlm:
     name = "trtllm"
     summary = "TensorRT-LLM plans from a template, by TensorRT-LLM 1.0 to 1.2.1 in another environment"
     needs: tuple[str, ...] = ()
+    runs_with: tuple[str, ...] = ()
     extra = ""
     auto_dtype = "auto"
 

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from hfbench.engines.fitting import fitting_options
 from hfbench.engines.manifest import MANIFEST, Manifest, engine_folder, fingerprint
 from hfbench.engines.running.decoder import EngineDecoder, refuse_shape
 from hfbench.engines.running.open_engine import open_engine, sealed_manifest
@@ -24,7 +25,11 @@ class EngineModes:
         """The dtype of an engine, from its manifest; UsageError when it was built for other shapes."""
         folder, manifest = _found(mode)
         length = manifest.shapes.min_prompt if prompt is None else prompt
-        refuse_shape(manifest.shapes, (batch, length), new_tokens, str(folder))
+        try:
+            refuse_shape(manifest.shapes, (batch, length), new_tokens, str(folder))
+        except UsageError as error:
+            remedy = f"give {fitting_options(manifest.shapes, prompt, new_tokens)}, or build an engine for this shape"
+            raise UsageError(error.found, where=error.where, remedy=remedy) from None
         return manifest.dtype
 
     def open(self, mode: str, loaded: Loaded, *, threads: int) -> tuple[EngineDecoder, EngineUsed]:

@@ -38,7 +38,7 @@ def decoder_of(folder: Path, manifest: Manifest, *, gpu: Gpu | None, threads: in
     if not has_runner(manifest.builder):
         raise UsageError(f"engines of {manifest.builder} are not driven by hfbench", where=folder)
     _refuse_device(folder, manifest, gpu)
-    if missing := [name for name in builder_of(manifest.builder).needs if importlib.util.find_spec(name) is None]:
+    if missing := [name for name in builder_of(manifest.builder).runs_with if importlib.util.find_spec(name) is None]:
         raise MissingError(
             f"an engine of {manifest.builder} needs {', '.join(missing)}, which this Python lacks",
             where=folder,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
 import subprocess
 import tempfile
 import time
@@ -14,9 +12,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from hfbench.beside import ALONE, end_group, foreign_environment
+from hfbench.beside import ALONE, foreign_environment
 from hfbench.engines.trial.reasons import SIGNALS, named_reasons
 from hfbench.engines.trial.told import Named, Trial
+from hfbench.environments.process_tree import end_tree, marked
 from hfbench.jobs.process import signal_name
 from hfbench.paths import cache_root
 from hfbench.text import printable_lines
@@ -67,16 +66,15 @@ def attempt(
         }
         began = time.monotonic()
         with open(log, "wb") as sink:
+            variables = marked({**foreign_environment(), "TMPDIR": scratch, TORCH_CACHE: _torch_cache()})
             try:
-                child = _started(command, asked, sink, scratch)
+                child = _started(command, asked, sink, scratch, variables)
             except OSError as error:
                 return Trial(outcome="could not", found=f"the Python cannot be started: {error.strerror}")
             try:
                 why = _waited(child, log, patience, waiting)
             finally:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(child.pid, signal.SIGKILL)  # what it left behind; it is not reaped, so the id is its own
-                code = end_group(child)
+                code = end_tree(child, variables)  # with what it left behind
         return _told(code, why, log, time.monotonic() - began)
 
 
@@ -85,14 +83,16 @@ def reasons_in(path: Path) -> tuple[Named, ...]:
     return named_reasons(_ends(path))
 
 
-def _started(command: Sequence[str], asked: dict[str, Any], sink: Any, scratch: str) -> subprocess.Popen[bytes]:
+def _started(
+    command: Sequence[str], asked: dict[str, Any], sink: Any, scratch: str, variables: dict[str, str]
+) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [*command, "-c", files("hfbench.engines.trial").joinpath(CHILD).read_text("utf-8"), json.dumps(asked)],
         stdin=subprocess.DEVNULL,
         stdout=sink,
         stderr=subprocess.STDOUT,
         cwd=scratch,
-        env={**foreign_environment(), "TMPDIR": scratch, TORCH_CACHE: _torch_cache()},
+        env=variables,
         process_group=0,
     )
 

@@ -90,7 +90,7 @@ def find_template(text: str) -> Template:
         if Path(error.where.partition(":")[0]).stem == text:
             raise error
     remedy = did_you_mean(text, known.loaded) or f"the templates are {', '.join(sorted(known.loaded))}"
-    raise TemplateError(f"there is no template {quoted(text)}", where="engine.build", remedy=remedy)
+    raise TemplateError(f"there is no template {quoted(text)}", where="template", remedy=remedy)
 
 
 def read_template(path: Path) -> Template:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from hfbench.registry.access.caller import Caller
@@ -19,7 +19,6 @@ from hfbench.registry.database.rows import add_missing, add_or_renew, pairs, por
 from hfbench.registry.database.schema import (
     blobs,
     inline_blobs,
-    namespaces,
     repo_blobs,
     repo_xorbs,
     repos,
@@ -251,26 +250,10 @@ async def forget_xorbs(connection: AsyncConnection, before: float) -> list[str]:
     return gone
 
 
-async def used_bytes(connection: AsyncConnection, namespace: int) -> int:
-    """Bytes of all blobs the namespace's repositories hold, each counted once, and of xorbs no file is made of yet."""
-    own = repos.c.namespace_id == namespace
-    held = select(repo_blobs.c.sha256).join(repos, repos.c.id == repo_blobs.c.repo_id).where(own)
-    sent = select(repo_xorbs.c.xorb).join(repos, repos.c.id == repo_xorbs.c.repo_id).where(own)
-    named = exists().where(xet_file_xorbs.c.xorb == xorbs.c.id)
-    files = select(func.coalesce(func.sum(blobs.c.size), 0)).where(blobs.c.sha256.in_(held))
-    unnamed = select(func.coalesce(func.sum(xorbs.c.size), 0)).where(xorbs.c.id.in_(sent), ~named)
-    return sum([int((await connection.execute(query)).scalar_one()) for query in (files, unnamed)])
-
-
 async def repo_bytes(connection: AsyncConnection, repo: int) -> int:
     """Bytes of all blobs a repository holds, in all of its revisions."""
     query = select(func.coalesce(func.sum(blobs.c.size), 0)).join(repo_blobs, repo_blobs.c.sha256 == blobs.c.sha256)
     return int((await connection.execute(query.where(repo_blobs.c.repo_id == repo))).scalar_one())
-
-
-async def quota_of(connection: AsyncConnection, namespace: int) -> int | None:
-    """The namespace's own limit in bytes, or None."""
-    return (await connection.execute(select(namespaces.c.quota).where(namespaces.c.id == namespace))).scalar()
 
 
 async def _add_blobs(connection: AsyncConnection, found: Iterable[Blob]) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, RowMapping, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from hfbench.registry.database.schema import gate_requests, namespaces, repo_tags, repos
+from hfbench.registry.database.rows import add_or_renew
+from hfbench.registry.database.schema import former_names, gate_requests, namespaces, repo_tags, repos
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,23 @@ async def find_repo(connection: AsyncConnection, kind: str, namespace: str, name
     )
     row = (await connection.execute(query)).mappings().first()
     return _repo(row) if row else None
+
+
+async def find_moved(connection: AsyncConnection, kind: str, namespace: str, name: str) -> Repo | None:
+    """The repository that had this name before it was moved; one that has the name now is found by it first."""
+    query = select(former_names.c.repo_id).where(
+        former_names.c.kind == kind,
+        former_names.c.namespace == namespace.casefold(),
+        former_names.c.name == name.casefold(),
+    )
+    id = (await connection.execute(query)).scalar()
+    return None if id is None else await repo_by_id(connection, id)
+
+
+async def keep_name(connection: AsyncConnection, repo: Repo) -> None:
+    """Let a repository be found by the name it has now when it will have another."""
+    row = {"kind": repo.kind, "namespace": repo.namespace.casefold(), "name": repo.name.casefold(), "repo_id": repo.id}
+    await add_or_renew(connection, former_names, [row], ["repo_id"])
 
 
 async def repo_by_id(connection: AsyncConnection, id: int) -> Repo | None:

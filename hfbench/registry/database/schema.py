@@ -101,6 +101,14 @@ repos = Table(
     Column("facts_tree", SHA256),  # the tree those facts and the tags were read from
     UniqueConstraint("kind", "namespace_id", "folded"),
 )
+former_names = Table(  # of repositories that were moved; all parts are folded
+    "former_name",
+    metadata,
+    Column("kind", String(8), primary_key=True),
+    Column("namespace", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    _to("repo.id", "repo_id", index=True),
+)
 repo_tags = Table(
     "repo_tag", metadata, _to("repo.id", "repo_id", primary=True), Column("tag", Text, primary_key=True, index=True)
 )
@@ -197,6 +205,14 @@ xet_file_xorbs = Table(
     metadata,
     Column("file", SHA256, primary_key=True),
     Column("xorb", SHA256, primary_key=True, index=True),
+)
+reservations = Table(  # room promised to an upload until it arrives
+    "reservation",
+    metadata,
+    _to("repo.id", "repo_id", primary=True),
+    Column("content", SHA256, primary_key=True),  # of a blob, or the name of a xorb
+    Column("size", BigInteger, nullable=False),
+    Column("until", Double, nullable=False),
 )
 audit = Table(
     "audit",

@@ -14,16 +14,23 @@ from pathlib import Path
 
 MEMORY = 4 << 30
 CPU_SECONDS = 60
+LAST_WORDS = 5.0
+"""Seconds that a process which answered nothing has to end by itself."""
+OUT_OF_MEMORY = 12
 LOADED = "hfbench.registry.judging.chosen"
 
 Problems = list[list[str]]
 """Triples of a rule's id, the file and a sentence: errors, and what a model for others cannot do without."""
 
 
-def judge_apart(folder: Path, name: str, seconds: float) -> Problems | None:
-    """What is wrong with the model in a folder; None when the process died of its limits. Blocks.
+class NotJudged(Exception):
+    """There is no judgement; its text says why."""
 
-    TimeoutError when it takes longer than `seconds`.
+
+def judge_apart(folder: Path, name: str, seconds: float) -> Problems:
+    """What is wrong with the model in a folder. Blocks.
+
+    TimeoutError when it takes longer than `seconds`, NotJudged when the process died or answered with something else.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([LOADED])
@@ -34,14 +41,36 @@ def judge_apart(folder: Path, name: str, seconds: float) -> Problems | None:
     try:
         if not ours.poll(seconds):
             raise TimeoutError
-        told: Problems = json.loads(ours.recv_bytes())
-        return told
+        return read_answer(ours.recv_bytes())
     except EOFError:
-        return None
+        child.join(LAST_WORDS)
+        raise NotJudged(death(child.exitcode)) from None
     finally:
         child.kill()
         child.join()
         ours.close()
+
+
+def read_answer(answer: bytes) -> Problems:
+    """What the process told; NotJudged when it is no list of problems."""
+    try:
+        told = json.loads(answer)
+    except ValueError:
+        told = None
+    if not isinstance(told, list) or not all(_is_problem(each) for each in told):
+        raise NotJudged("the process that judges gave an answer that cannot be read")
+    return told
+
+
+def death(status: int | None) -> str:
+    """Why a process that ended with this status, a signal when negative, gave no answer."""
+    if status is None or status < 0 or status == OUT_OF_MEMORY:
+        return "judging it took more memory or time than it may"
+    return f"the process that judges failed with status {status}, which is a fault of this hub and not of the model"
+
+
+def _is_problem(told: object) -> bool:
+    return isinstance(told, list) and len(told) == 3 and all(isinstance(each, str) for each in told)
 
 
 def _judge(pipe: Connection, folder: str, name: str) -> None:
@@ -53,4 +82,7 @@ def _judge(pipe: Connection, folder: str, name: str) -> None:
         resource.setrlimit(what, (most, most))
     from hfbench.registry.judging.chosen import problems_of
 
-    pipe.send_bytes(json.dumps(problems_of(Path(folder), name)).encode())
+    try:
+        pipe.send_bytes(json.dumps(problems_of(Path(folder), name)).encode())
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)

@@ -14,7 +14,7 @@ from hfbench.registry.database.history import find_revision
 from hfbench.registry.database.repos import Repo
 from hfbench.registry.errors import Refusal
 from hfbench.registry.hub import Hub
-from hfbench.registry.judging.folder_child import judge_apart
+from hfbench.registry.judging.folder_child import NotJudged, judge_apart
 from hfbench.registry.judging.shadow import make_shadow
 from hfbench.registry.revisions.changes import Changes, apply
 from hfbench.registry.revisions.commit import Draught
@@ -94,8 +94,8 @@ async def _judged(folder: Path, name: str) -> dict[str, list[str]]:
         told = await in_a_thread(judge_apart, folder, name, SECONDS)
     except TimeoutError:
         return {"": [NOT_JUDGED]}
-    if told is None:
-        return {"": ["the model could not be judged: judging it took more memory or time than it may"]}
+    except NotJudged as error:
+        return {"": [f"the model could not be judged: {error}"]}
     found: dict[str, list[str]] = {}
     for id, file, message in told:
         found.setdefault(file, []).append(f"{file}: {message} ({id})" if file else f"{message} ({id})")

@@ -27,11 +27,13 @@ from hfbench.registry.database.history import (
 )
 from hfbench.registry.database.repos import Repo, change_repo, lock_repo
 from hfbench.registry.errors import BadRequest, Refusal, RepoNotFound, RevisionNotFound, StaleParent
+from hfbench.registry.quotas import require_kept_within
 from hfbench.registry.revisions.changes import Changes, apply
 from hfbench.registry.revisions.entries import EMPTY, blob_git_id, file_entry, lfs_entry
 from hfbench.registry.revisions.intake import Intake
 from hfbench.registry.revisions.payload import Delete, Head, PutContent, PutUploaded, Step
 from hfbench.registry.revisions.trees import Trees
+from hfbench.registry.settings import Settings
 
 RETRY_SECONDS = 300.0
 """How long the same request is taken for a repetition of the one before."""
@@ -80,7 +82,7 @@ async def read_draught(steps: AsyncIterator[Step], intake: Intake, author: str) 
 
 
 async def commit(
-    database: Database, trees: Trees, repo: Repo, branch: str, draught: Draught, caller: Caller
+    database: Database, trees: Trees, settings: Settings, repo: Repo, branch: str, draught: Draught, caller: Caller
 ) -> tuple[Commit, bool]:
     """The commit on the branch, and whether it is new: a repetition of the last request, or one that changes nothing,
     gives the commit that is there."""
@@ -107,7 +109,9 @@ async def commit(
         await trees.save(connection, made)
         await add_commit(connection, repo.id, new)
         await move_ref(connection, repo.id, branch, new.id)
-        await hold_blobs(connection, repo.id, draught.contents | draught.uploads.keys())
+        if added := draught.contents | draught.uploads.keys():
+            await hold_blobs(connection, repo.id, added)
+            await require_kept_within(connection, settings, repo)
         await change_repo(connection, repo.id, modified=new.at)
     return new, True
 

@@ -27,7 +27,7 @@ async def make_commit(call: Call) -> Response:
         caller = await call.caller(connection)
     draught = await read_draught(steps(call.stream()), Intake(hub.database, hub.layout), caller.name)
     warnings = await judge(hub, repo, call.params["revision"], draught, caller)
-    made, is_new = await commit(hub.database, hub.trees, repo, call.params["revision"], draught, caller)
+    made, is_new = await commit(hub.database, hub.trees, hub.settings, repo, call.params["revision"], draught, caller)
     if is_new:
         await refresh(hub, repo)
     url = call.url(f"{PREFIXES[repo.kind]}{repo.full_name}/commit/{made.id}")

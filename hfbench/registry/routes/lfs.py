@@ -17,9 +17,10 @@ from hfbench.registry.call import Call
 from hfbench.registry.database.content import FILE, LOST, Blob, add_blob, find_blob, held_blobs, hold_blobs
 from hfbench.registry.database.people import caller_of_token
 from hfbench.registry.database.repos import Repo, repo_by_id
+from hfbench.registry.database.room import end_promise
 from hfbench.registry.errors import BadRequest, Forbidden, Refusal
 from hfbench.registry.names import SHA256
-from hfbench.registry.quotas import require_room
+from hfbench.registry.quotas import promise_room, require_kept_within
 from hfbench.registry.routing import router
 from hfbench.registry.storage.blobs import complete_parts, receive_blob, receive_part, require_kept
 
@@ -63,8 +64,8 @@ async def _batch(call: Call) -> Response:
         caller = await call.caller(connection)
         held = await held_blobs(connection, repo.id, caller, [each.sha256 for each in wanted])
         await hold_blobs(connection, repo.id, held)
-        absent = [each for each in wanted if each.sha256 not in held]
-        await require_room(connection, call.hub.settings, repo, sum(each.size for each in absent))
+        absent = {each.sha256: each.size for each in wanted if each.sha256 not in held}
+        await promise_room(connection, call.hub.settings, repo, absent)
     who = {"repo": repo.id, "token": caller.token}
     told = [_told(call, who, each, known=each.sha256 in held, multipart=multipart) for each in wanted]
     in_parts = any("header" in each.get("actions", {}).get("upload", {}) for each in told)
@@ -135,13 +136,16 @@ async def complete(call: Call) -> Response:
 async def _arrived(call: Call, claims: dict[str, Any]) -> None:
     """The bytes are on the disk: the database is told, and the repository holds them."""
     async with call.hub.database.writing() as connection:
-        if await repo_by_id(connection, claims["repo"]) is None:
+        repo = await repo_by_id(connection, claims["repo"])
+        if repo is None:
             raise Refusal(404, "The repository of this upload is gone.")
         known = await find_blob(connection, claims["sha256"])
         if known is None or known.place in (FILE, LOST):
             require_kept(call.hub.layout.blob(claims["sha256"]), claims["size"])
         await add_blob(connection, Blob(claims["sha256"], claims["size"], FILE))
-        await hold_blobs(connection, claims["repo"], [claims["sha256"]])
+        await hold_blobs(connection, repo.id, [claims["sha256"]])
+        await end_promise(connection, repo.id, [claims["sha256"]])
+        await require_kept_within(connection, call.hub.settings, repo)
 
 
 async def _writable(call: Call, connection: AsyncConnection) -> Repo:

@@ -14,6 +14,7 @@ from hfbench.registry.errors import BadRequest
 from hfbench.registry.modes import mode_of
 from hfbench.registry.names import check_path
 from hfbench.registry.quotas import require_room
+from hfbench.registry.revisions.entries import Entry
 from hfbench.registry.routing import router
 
 MOST_FILES = 1000
@@ -30,9 +31,10 @@ async def preupload(call: Call) -> Response:
     async with call.hub.database.reading() as connection:
         repo = await call.writable_repo(connection)
         commit = await call.revision(connection, repo)
-        await require_room(connection, call.hub.settings, repo, sum(size for _, size, _ in asked))
         found = {path: await call.hub.trees.find(connection, commit.tree, path) for path, _, _ in asked}
         lost = await lost_among(connection, [entry.target for entry in found.values() if entry])
+        fresh = sum(size for path, size, _ in asked if not _may_be(found[path], size, lost))
+        await require_room(connection, call.hub.settings, repo, fresh)
         for path, size, sample in asked:
             answer: dict[str, Any] = {"path": path, "uploadMode": mode_of(path, size, sample), "shouldIgnore": False}
             there = found[path]
@@ -40,6 +42,11 @@ async def preupload(call: Call) -> Response:
                 answer["oid"] = there.target if there.is_lfs else there.git_id
             told.append(answer)
     return JSONResponse({"files": told})
+
+
+def _may_be(there: Entry | None, size: int, lost: set[str]) -> bool:
+    """Whether a file may be the one that is there: then no room is asked for until its hash says otherwise."""
+    return there is not None and not there.is_folder and there.size == size and there.target not in lost
 
 
 def _asked(file: Any) -> tuple[str, int, bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError
@@ -9,13 +10,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from starlette.responses import JSONResponse, Response
 
 from hfbench.registry.access.caller import Caller
+from hfbench.registry.access.rules import may_see
 from hfbench.registry.call import Call
 from hfbench.registry.database.audit import note
 from hfbench.registry.database.history import BRANCH, MAIN, add_commit, add_ref
 from hfbench.registry.database.people import add_namespace, namespace_id, set_role
-from hfbench.registry.database.repos import add_repo, change_repo, find_repo, remove_repo
+from hfbench.registry.database.repos import add_repo, change_repo, find_moved, find_repo, keep_name, remove_repo
 from hfbench.registry.errors import BadRequest, Conflict, Forbidden, NotImplementedHere, RepoNotFound
 from hfbench.registry.names import check_name
+from hfbench.registry.quotas import require_kept_within
 from hfbench.registry.revisions.commit import first_commit
 from hfbench.registry.revisions.entries import EMPTY
 from hfbench.registry.routing import router
@@ -36,12 +39,15 @@ async def create(call: Call) -> Response:
     check_name(namespace, "namespace")
     check_name(name, "repository")
     private = given.get("visibility") == "private" or given.get("private") is True
-    url = call.url(f"{PREFIXES[kind]}{namespace}/{name}")
     try:
         async with call.hub.database.writing() as connection:
             owner = await _namespace(connection, namespace, caller)
             if await find_repo(connection, kind, namespace, name):
                 raise Conflict(f"You already created this {kind} repo: {namespace}/{name}")
+            moved = await find_moved(connection, kind, namespace, name)
+            if moved is not None and may_see(caller, moved):
+                namespace, name = moved.namespace, moved.name
+                raise Conflict(f"This {kind} repo was moved to {moved.full_name}")
             repo = await add_repo(connection, kind, owner, name, private=private)
             first = first_commit(repo, caller.name)
             await call.hub.trees.save(connection, [EMPTY])
@@ -49,8 +55,10 @@ async def create(call: Call) -> Response:
             await add_ref(connection, repo, BRANCH, MAIN, first.id)
             await note(connection, caller.name, "repo.create", f"{kind} {namespace}/{name}")
     except (Conflict, IntegrityError):  # the second of two at once meets the constraint
-        told = {"error": f"You already created this {kind} repo: {namespace}/{name}", "url": url}
-        return JSONResponse(told, 409, {"X-Error-Message": told["error"]})
+        error = f"You already created this {kind} repo: {namespace}/{name}"
+        told = {"error": error, "url": call.url(f"{PREFIXES[kind]}{namespace}/{name}")}
+        return JSONResponse(told, 409, {"X-Error-Message": error})
+    url = call.url(f"{PREFIXES[kind]}{namespace}/{name}")
     return JSONResponse({"url": url, "name": f"{namespace}/{name}", "id": f"{repo:024x}"})
 
 
@@ -73,7 +81,7 @@ async def delete(call: Call) -> Response:
     given = await call.json()
     async with call.hub.database.writing() as connection:
         caller = await call.somebody(connection)
-        repo = await call.repo_named(connection, _kind(given), *_full_name(given, caller))
+        repo = await call.repo_named(connection, _kind(given), *_full_name(given, caller), moved=False)
         call.require_write(repo, caller)
         await remove_repo(connection, repo.id)
         await note(connection, caller.name, "repo.delete", f"{repo.kind} {repo.full_name}")
@@ -91,14 +99,19 @@ async def move(call: Call) -> Response:
     try:
         async with call.hub.database.writing() as connection:
             caller = await call.somebody(connection)
-            repo = await call.repo_named(connection, kind, *source)
+            repo = await call.repo_named(connection, kind, *source, moved=False)
             call.require_write(repo, caller)
             owner = await _namespace(connection, target[0], caller)
             there = await find_repo(connection, kind, *target)
             if there is not None and there.id != repo.id:
                 raise Conflict(f"{'/'.join(target)} is there already.")
+            await keep_name(connection, repo)
             name = {"name": target[1], "folded": target[1].casefold()}
             await change_repo(connection, repo.id, namespace_id=owner, **name)
+            if owner != repo.namespace_id:
+                await require_kept_within(
+                    connection, call.hub.settings, replace(repo, namespace_id=owner, namespace=target[0])
+                )
             await note(connection, caller.name, "repo.move", f"{kind} {repo.full_name}", {"to": "/".join(target)})
     except IntegrityError as error:
         raise Conflict(f"{'/'.join(target)} is there already.") from error

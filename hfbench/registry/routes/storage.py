@@ -6,9 +6,10 @@ from starlette.responses import JSONResponse, Response
 
 from hfbench.registry import wire
 from hfbench.registry.call import Call
-from hfbench.registry.database.content import repo_bytes, used_bytes
+from hfbench.registry.database.content import repo_bytes
 from hfbench.registry.database.people import namespace_id
 from hfbench.registry.database.repos import list_repos
+from hfbench.registry.database.room import used_bytes
 from hfbench.registry.database.schema import repos
 from hfbench.registry.errors import Refusal
 from hfbench.registry.paging import from_cursor, next_link, to_cursor

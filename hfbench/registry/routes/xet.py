@@ -30,9 +30,10 @@ from hfbench.registry.database.content import (
 )
 from hfbench.registry.database.people import caller_of_token
 from hfbench.registry.database.repos import Repo, repo_by_id
+from hfbench.registry.database.room import end_promise
 from hfbench.registry.errors import BadRequest, BadToken, Refusal, RepoNotFound
 from hfbench.registry.hub import Hub
-from hfbench.registry.quotas import require_room
+from hfbench.registry.quotas import limit_of, promise_room
 from hfbench.registry.routing import router
 from hfbench.registry.storage.blobs import require_kept
 from hfbench.registry.storage.xorbs import receive_xorb
@@ -103,8 +104,12 @@ async def xorb(call: Call) -> Response:
         repo, caller = await _allowed(call, connection)
         is_held = bool(await held_xorbs(connection, repo.id, caller, [name]))
         known = (await xorb_indexes(connection, [name])).get(name)
+        is_limited = bool(await limit_of(connection, call.hub.settings, repo))
+    if is_limited and not is_held:
         announced = call.request.headers.get("content-length", "")
-        await require_room(connection, call.hub.settings, repo, int(announced) if announced.isdecimal() else 1)
+        async with call.hub.database.writing() as connection:
+            size = int(announced) if announced.isdecimal() else 1
+            await promise_room(connection, call.hub.settings, repo, {name: size})
     try:
         received = await receive_xorb(call.hub, call.stream(), hash, known)
     except XorbError as error:
@@ -118,6 +123,7 @@ async def xorb(call: Call) -> Response:
         elif not await xorb_indexes(connection, [name]):
             raise Refusal(503, "The upload met a sweep: send it again.", headers={"Retry-After": "1"})
         await hold_xorbs(connection, repo.id, [name])
+        await end_promise(connection, repo.id, [name])
     return JSONResponse({"was_inserted": not is_held})  # nothing is told of what others sent
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from hfbench.errors import UsageError
 from hfbench.paths import registry_root
+from hfbench.registry.database.trouble import in_words
 from hfbench.registry.hub import Hub, open_hub
 from hfbench.registry.settings import Settings, read_settings
 
@@ -31,7 +32,8 @@ def on_hub(settings: Settings, work: Callable[[Hub], Awaitable[T]]) -> T:
         finally:
             await hub.close()
 
-    return asyncio.run(run())
+    with in_words(settings.database_url):
+        return asyncio.run(run())
 
 
 def is_served(settings: Settings) -> bool:

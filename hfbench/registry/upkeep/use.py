@@ -10,8 +10,9 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from hfbench.registry.database.content import FILE, INLINE, used_bytes
+from hfbench.registry.database.content import FILE, INLINE
 from hfbench.registry.database.repos import count_repos
+from hfbench.registry.database.room import used_bytes
 from hfbench.registry.database.schema import accounts, blobs, commits, namespaces, repo_blobs, repos, tokens, xorbs
 from hfbench.registry.hub import Hub
 from hfbench.registry.upkeep.facts import NamespaceUse, RepoUse, Use

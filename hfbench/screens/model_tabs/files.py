@@ -12,7 +12,6 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.events import Resize
 from textual.message import Message
 
 from hfbench.errors import HfbenchError
@@ -66,14 +65,6 @@ class FilesFailed(Message):
     error: HfbenchError
 
 
-class Layout(FactsTable):
-    """Sizes, and how the repository lies in a cache."""
-
-    def on_resize(self, event: Resize) -> None:
-        """Take the height of the lines as they break now; those made while hidden were of another width."""
-        self.call_after_refresh(lambda: self.show(self.facts))
-
-
 class FilesTab(WholeTab):
     """Every file with its size and what a link leads to; nothing but a plain file is ever opened.
 
@@ -115,7 +106,7 @@ class FilesTab(WholeTab):
 
     def above(self) -> ComposeResult:
         """Sizes, and how the repository lies in a cache."""
-        yield Layout(id="layout")
+        yield FactsTable(id="layout")
 
     def below(self) -> ComposeResult:
         """How far the hashing is."""
@@ -157,7 +148,7 @@ class FilesTab(WholeTab):
     def _take(self, message: Inventoried) -> None:
         self._inventory, self._pending = message.inventory, False
         self._files = {each.name: each for each in message.inventory.files}
-        self.query_one(Layout).show(list(layout_facts(message.inventory, glyphs_of(self.app).dot)))
+        self.query_one("#layout", FactsTable).show(list(layout_facts(message.inventory, glyphs_of(self.app).dot)))
         self._repaint()
 
     @on(FilesFailed)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from built_engines import BATCH, LONGEST, SHAPES, SHORTEST, build, tiny_model
 
+from hfbench.actions.registry import find
 from hfbench.engines.builders.base import builder_of, builders
 from hfbench.engines.manifest import MANIFEST, Manifest, read_manifest
 from hfbench.errors import HfbenchError, UsageError
@@ -132,3 +133,16 @@ def test_tied_weights_are_written_once(tmp_path: Path) -> None:
         assert list(file.keys()) == ["decode/head"]
         aliases: dict[str, Any] = json.loads(file.metadata()[ALIASES])
     assert aliases == {"decode/table": "decode/head", "prefill/table": "decode/head"}
+
+
+def test_a_build_needs_what_its_builder_needs_and_a_plan_nothing_of_this_python() -> None:
+    spec = find("engine.build")
+    assert spec.needing({"builder": "trtllm"}).needs == ()
+    assert {"onnx", "onnxscript"} <= set(spec.needing({"builder": "onnx"}).needs)
+    assert (spec.needing({"builder": "openvino"}).extra, spec.needing({}).needs) == ("openvino", spec.needs)
+    assert find("gpus").needing({}) is find("gpus")
+
+
+def test_what_builds_an_engine_can_also_run_it() -> None:
+    for builder in builders().values():
+        assert set(builder.runs_with) <= set(builder.needs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -137,6 +138,17 @@ def test_a_manifest_edited_by_hand_is_refused_before_anything_is_loaded(copied: 
     manifest.write_text(manifest.read_text().replace('"batch": 2', '"batch": 1'))
     with pytest.raises(HfbenchError, match=r"hfbench-engine\.json: was edited after the engine was built"):
         open_engine(copied, gpu=None)
+
+
+def test_an_onnx_engine_runs_where_nothing_that_builds_one_is_installed(
+    built_engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in builder_of("onnx").needs:
+        pytest.importorskip(name)
+    folder, find = built_engine("onnx"), importlib.util.find_spec
+    lacking = ("onnx", "onnxscript", "transformers")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name in lacking else find(name, *more))
+    assert open_engine(folder, gpu=None, threads=1).generate(ids(BATCH, 3), 2).finite
 
 
 def test_a_folder_without_a_manifest_is_no_engine(tmp_path: Path) -> None:

@@ -147,6 +147,13 @@ def test_what_a_loader_leaves_behind_is_ended(tmp_path: Path) -> None:
     assert_gone(int(mark.read_text()))
 
 
+def test_what_a_loader_sends_out_of_its_group_is_ended(tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    leaving = f"setsid sh -c 'echo $$ > {mark}; exec sleep 60' & while [ ! -s {mark} ]; do :; done"
+    attempt(tmp_path, "plan", command=shell(leaving), size=0)
+    assert_gone(int(mark.read_text()))
+
+
 def test_a_log_without_end_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "MOST_LOG", 1 << 20)
     trial = attempt(tmp_path, "plan", command=shell("exec yes"), size=0)

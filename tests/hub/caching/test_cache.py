@@ -238,6 +238,19 @@ def test_only_what_nobody_read_for_so_long_goes(cache: Cache) -> None:
     assert (cache.top / "snapshots" / NEW / "w.bin").read_bytes() == SECOND
 
 
+def test_verifying_is_no_use_of_a_model(cache: Cache) -> None:
+    other = cache.orphan("other", b"x" * 5000)
+    os.utime(other, (LONG_AGO, LONG_AGO))
+    other.read_bytes()
+    if other.stat().st_atime == LONG_AGO:
+        pytest.skip("this file system keeps no time of access")
+    before = [each.last_used for each in cache.read().repos]
+    assert verified(cache.read(), Run()).verified
+    assert [each.last_used for each in cache.read().repos] == before
+    freed(cache).unused(30 * 86400.0)
+    assert cache.read().repos == (), "what nobody used for so long goes, although it was verified just now"
+
+
 @pytest.mark.parametrize("repo", ["../outside", "org/../../outside", "..", "no/such", "", "org/m/../../x"])
 def test_a_name_that_is_no_repository_frees_nothing(cache: Cache, repo: str) -> None:
     outside = cache.folder.parent / "outside"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import subprocess
@@ -10,10 +11,13 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from hub_inside import REPO
+from hub_inside import REPO, content_of, send_text, send_whole, send_xet
 from hub_process import HubProcess, make_hub
 from test_access import batch
 from test_commits import commit, file, lines
+
+from hfbench.registry.upkeep.fsck import check
+from hfbench.registry.upkeep.session import on_hub
 
 MIB = 1 << 20
 
@@ -96,6 +100,28 @@ def test_a_commit_that_does_not_fit_is_told_and_is_none(small: HubProcess, fille
     assert history(small) == before
     assert commit(small, REPO, lines(*texts)).status_code == 200
     assert history(small) == before + 1
+
+
+def test_every_way_of_sending_is_refused_and_works_again_and_fsck_finds_nothing(
+    small: HubProcess, filler: Callable[[int], None]
+) -> None:
+    async def send_all(seed: int) -> None:
+        headers = {"authorization": f"Bearer {small.writer}"}
+        async with httpx2.AsyncClient(base_url=small.url, headers=headers) as client:
+            for place, deed in enumerate((send_whole, send_text, send_xet)):
+                await deed(client, f"f{seed + place}", content_of(seed + place))
+
+    asyncio.run(send_all(0))
+    filler(0)
+    with pytest.raises(AssertionError, match="507"):
+        asyncio.run(send_all(10))
+    with small.client() as client:
+        assert client.get("/health").status_code == 200
+        assert client.get(f"/{REPO}/resolve/main/f0").content == content_of(0), "reading goes on"
+    (small.settings.layout.root.parent / "filler").unlink()
+    asyncio.run(send_all(10))
+    found = on_hub(small.settings, lambda inner: check(inner, quick=False, repair=False, tell=lambda *told: None))
+    assert not found.damages
 
 
 def test_stock_clients_are_told_of_it(small: HubProcess, filler: Callable[[int], None], tmp_path: Path) -> None:

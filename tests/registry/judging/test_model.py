@@ -116,6 +116,16 @@ async def test_weights_that_were_uploaded_are_judged_by_their_header(strict: Ins
     assert (answer.status_code, "model.safetensors" in answer.json()["error"]) == (400, True)
 
 
+async def test_another_branch_of_a_strict_repository_takes_halves_and_warns(strict: Inside) -> None:
+    _, client = strict
+    assert (await client.post(f"/api/models/{REPO}/branch/staging", json={})).status_code == 200
+    body = lines(file("config.json", b"{"))
+    answer = await client.post(f"/api/models/{REPO}/commit/staging", content=body)
+    assert (answer.status_code, "config.json" in answer.headers["x-hf-warning"]) == (200, True)
+    refused = await client.post(f"/api/models/{REPO}/commit/main", content=body)
+    assert (refused.status_code, "strict" in refused.json()["error"]) == (400, True)
+
+
 async def test_others_take_it_and_warn(strict: Inside) -> None:
     _, client = strict
     await client.put(f"/api/models/{REPO}/settings", json={"strict": False})

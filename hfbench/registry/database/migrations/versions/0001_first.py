@@ -33,6 +33,21 @@ TABLES = (
 
 def upgrade() -> None:
     """Make every table."""
+    _content()
+    _xet()
+    _people()
+    _repositories()
+    _history()
+
+
+def downgrade() -> None:
+    """Drop every table."""
+    for name in TABLES:
+        op.drop_table(name)
+
+
+def _content() -> None:
+    """What was done, content by its hash, and folders."""
     op.create_table(
         "audit",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -59,17 +74,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("sha256", name=op.f("pk_inline_blob")),
     )
     op.create_table(
-        "namespace",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("folded", sa.Text(), nullable=False),
-        sa.Column("kind", sa.String(length=8), nullable=False),
-        sa.Column("quota", sa.BigInteger(), nullable=True),
-        sa.Column("created", sa.Double(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_namespace")),
-        sa.UniqueConstraint("folded", name=op.f("uq_namespace_folded")),
-    )
-    op.create_table(
         "tree",
         sa.Column("id", sa.String(length=64), nullable=False),
         sa.Column("git_id", sa.String(length=40), nullable=False),
@@ -82,6 +86,10 @@ def upgrade() -> None:
         sa.Column("facts", sa.JSON(), nullable=False),
         sa.PrimaryKeyConstraint("tree", name=op.f("pk_tree_facts")),
     )
+
+
+def _xet() -> None:
+    """Files made of chunks."""
     op.create_table(
         "xet_file",
         sa.Column("id", sa.String(length=64), nullable=False),
@@ -114,6 +122,21 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("chunk", "xorb", name=op.f("pk_xorb_chunk")),
     )
     op.create_index(op.f("ix_xorb_chunk_xorb"), "xorb_chunk", ["xorb"], unique=False)
+
+
+def _people() -> None:
+    """Namespaces, accounts, their roles and tokens."""
+    op.create_table(
+        "namespace",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("folded", sa.Text(), nullable=False),
+        sa.Column("kind", sa.String(length=8), nullable=False),
+        sa.Column("quota", sa.BigInteger(), nullable=True),
+        sa.Column("created", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_namespace")),
+        sa.UniqueConstraint("folded", name=op.f("uq_namespace_folded")),
+    )
     op.create_table(
         "account",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -129,6 +152,39 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_account")),
         sa.UniqueConstraint("name", name=op.f("uq_account_name")),
     )
+    op.create_table(
+        "member",
+        sa.Column("account_id", sa.Integer(), nullable=False),
+        sa.Column("namespace_id", sa.Integer(), nullable=False),
+        sa.Column("role", sa.String(length=8), nullable=False),
+        sa.ForeignKeyConstraint(["account_id"], ["account.id"], name=op.f("fk_member_account_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["namespace_id"], ["namespace.id"], name=op.f("fk_member_namespace_id"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("account_id", "namespace_id", name=op.f("pk_member")),
+    )
+    op.create_table(
+        "token",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("account_id", sa.Integer(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("prefix", sa.Text(), nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.Column("scope", sa.String(length=8), nullable=False),
+        sa.Column("namespaces", sa.JSON(), nullable=True),
+        sa.Column("created", sa.Double(), nullable=False),
+        sa.Column("expires", sa.Double(), nullable=True),
+        sa.Column("revoked", sa.Double(), nullable=True),
+        sa.Column("last_used", sa.Double(), nullable=True),
+        sa.ForeignKeyConstraint(["account_id"], ["account.id"], name=op.f("fk_token_account_id"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_token")),
+        sa.UniqueConstraint("digest", name=op.f("uq_token_digest")),
+    )
+    op.create_index(op.f("ix_token_account_id"), "token", ["account_id"], unique=False)
+
+
+def _repositories() -> None:
+    """Repositories and who asked to open them."""
     op.create_table(
         "repo",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -156,6 +212,30 @@ def upgrade() -> None:
     op.create_index("ix_repo_listing", "repo", ["kind", "modified", "id"], unique=False)
     op.create_index(op.f("ix_repo_namespace_id"), "repo", ["namespace_id"], unique=False)
     op.create_table(
+        "gate_request",
+        sa.Column("repo_id", sa.Integer(), nullable=False),
+        sa.Column("account_id", sa.Integer(), nullable=False),
+        sa.Column("state", sa.String(length=8), nullable=False),
+        sa.Column("at", sa.Double(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["account_id"], ["account.id"], name=op.f("fk_gate_request_account_id"), ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(["repo_id"], ["repo.id"], name=op.f("fk_gate_request_repo_id"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("repo_id", "account_id", name=op.f("pk_gate_request")),
+    )
+    op.create_table(
+        "repo_tag",
+        sa.Column("repo_id", sa.Integer(), nullable=False),
+        sa.Column("tag", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["repo_id"], ["repo.id"], name=op.f("fk_repo_tag_repo_id"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("repo_id", "tag", name=op.f("pk_repo_tag")),
+    )
+    op.create_index(op.f("ix_repo_tag_tag"), "repo_tag", ["tag"], unique=False)
+
+
+def _history() -> None:
+    """Commits, what names them, and the content a repository holds."""
+    op.create_table(
         "commit",
         sa.Column("repo_id", sa.Integer(), nullable=False),
         sa.Column("id", sa.String(length=40), nullable=False),
@@ -170,29 +250,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("repo_id", "id", name=op.f("pk_commit")),
     )
     op.create_index("ix_commit_payload", "commit", ["repo_id", "payload"], unique=False)
-    op.create_table(
-        "gate_request",
-        sa.Column("repo_id", sa.Integer(), nullable=False),
-        sa.Column("account_id", sa.Integer(), nullable=False),
-        sa.Column("state", sa.String(length=8), nullable=False),
-        sa.Column("at", sa.Double(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["account_id"], ["account.id"], name=op.f("fk_gate_request_account_id"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(["repo_id"], ["repo.id"], name=op.f("fk_gate_request_repo_id"), ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("repo_id", "account_id", name=op.f("pk_gate_request")),
-    )
-    op.create_table(
-        "member",
-        sa.Column("account_id", sa.Integer(), nullable=False),
-        sa.Column("namespace_id", sa.Integer(), nullable=False),
-        sa.Column("role", sa.String(length=8), nullable=False),
-        sa.ForeignKeyConstraint(["account_id"], ["account.id"], name=op.f("fk_member_account_id"), ondelete="CASCADE"),
-        sa.ForeignKeyConstraint(
-            ["namespace_id"], ["namespace.id"], name=op.f("fk_member_namespace_id"), ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("account_id", "namespace_id", name=op.f("pk_member")),
-    )
     op.create_table(
         "ref",
         sa.Column("repo_id", sa.Integer(), nullable=False),
@@ -213,14 +270,6 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_repo_blob_sha256"), "repo_blob", ["sha256"], unique=False)
     op.create_table(
-        "repo_tag",
-        sa.Column("repo_id", sa.Integer(), nullable=False),
-        sa.Column("tag", sa.Text(), nullable=False),
-        sa.ForeignKeyConstraint(["repo_id"], ["repo.id"], name=op.f("fk_repo_tag_repo_id"), ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("repo_id", "tag", name=op.f("pk_repo_tag")),
-    )
-    op.create_index(op.f("ix_repo_tag_tag"), "repo_tag", ["tag"], unique=False)
-    op.create_table(
         "repo_xorb",
         sa.Column("repo_id", sa.Integer(), nullable=False),
         sa.Column("xorb", sa.String(length=64), nullable=False),
@@ -229,27 +278,3 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("repo_id", "xorb", name=op.f("pk_repo_xorb")),
     )
     op.create_index(op.f("ix_repo_xorb_xorb"), "repo_xorb", ["xorb"], unique=False)
-    op.create_table(
-        "token",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("account_id", sa.Integer(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("prefix", sa.Text(), nullable=False),
-        sa.Column("digest", sa.String(length=64), nullable=False),
-        sa.Column("scope", sa.String(length=8), nullable=False),
-        sa.Column("namespaces", sa.JSON(), nullable=True),
-        sa.Column("created", sa.Double(), nullable=False),
-        sa.Column("expires", sa.Double(), nullable=True),
-        sa.Column("revoked", sa.Double(), nullable=True),
-        sa.Column("last_used", sa.Double(), nullable=True),
-        sa.ForeignKeyConstraint(["account_id"], ["account.id"], name=op.f("fk_token_account_id"), ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_token")),
-        sa.UniqueConstraint("digest", name=op.f("uq_token_digest")),
-    )
-    op.create_index(op.f("ix_token_account_id"), "token", ["account_id"], unique=False)
-
-
-def downgrade() -> None:
-    """Drop every table."""
-    for name in TABLES:
-        op.drop_table(name)
