@@ -24,9 +24,10 @@ SHOWN = 40
 
 @dataclass(frozen=True, kw_only=True)
 class ImportResult:
-    """The repositories that were brought in."""
+    """The repositories that were brought in. `founder` is the account of a hub that was made for them."""
 
     done: Imported
+    founder: str = ""
 
     @property
     def headline(self) -> str:
@@ -48,6 +49,8 @@ class ImportResult:
         ]
         left = [cut(f"! left out: {printable(line)}") for line in self.done.left[:SHOWN]]
         more = len(self.done.left) - SHOWN
+        made = f"a new hub: hfbench registry token create {self.founder} makes a token for it"
+        rows = [*([made] if self.founder else []), *rows]
         return [*rows, *left, *([f"and {more} more (--json lists all)"] if more > 0 else []), "", self.headline]
 
 
@@ -56,7 +59,8 @@ class ImportResult:
 class RegistryImport:
     """Bring a Hugging Face cache, a tree of namespace/name folders, or one folder into a private hub.
 
-    Every file is hashed. Revisions of a cache keep their commit ids; contents of the source are never written to.
+    A folder that is absent or empty becomes a hub. Every file is hashed. Revisions of a cache keep their commit ids;
+    contents of the source are never written to.
     """
 
     source: Path = param("Cache, tree of folders, or with --repo the folder of one model", kind="path", positional=True)
@@ -71,11 +75,13 @@ class RegistryImport:
 
     def perform(self, run: Run) -> ImportResult:
         """Bring in; UsageError when the source holds no repository."""
+        from hfbench.paths import registry_root
+        from hfbench.registry.founding import read_or_found
         from hfbench.registry.upkeep.importing import Importer
-        from hfbench.registry.upkeep.session import on_hub, settings_of
+        from hfbench.registry.upkeep.session import on_hub
         from hfbench.registry.upkeep.sources import sources
 
         found = sources(self.source, self.repo)
-        settings = settings_of(self.folder)
+        settings, founder = read_or_found(self.folder or registry_root())
         done = on_hub(settings, lambda hub: Importer(hub, self.way, private=self.private, tell=run.progress).run(found))
-        return ImportResult(done=done)
+        return ImportResult(done=done, founder=founder)

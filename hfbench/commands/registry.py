@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import importlib.util
 import json
 from collections.abc import Callable, Sequence
@@ -125,19 +124,12 @@ def _init(given: argparse.Namespace) -> int:
 
 def _made(given: argparse.Namespace, lasting: dict[str, object]) -> tuple[Settings, str]:
     """A new hub with the settings that are to be written down, and its first token."""
-    from hfbench.registry.founding import found
+    from hfbench.registry.founding import found, login_name
     from hfbench.registry.settings import Settings
 
     folder = str(Path(given.folder).absolute())
     settings = Settings(folder=folder).changed(**lasting)
-    return settings, found(settings, getattr(given, "admin", "") or _login_name())
-
-
-def _login_name() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a user id without an entry
-        return "admin"
+    return settings, found(settings, getattr(given, "admin", "") or login_name())
 
 
 def _given_settings(given: argparse.Namespace) -> dict[str, object]:

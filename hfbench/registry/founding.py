@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import secrets
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -15,7 +17,7 @@ from hfbench.registry.database.engine import Database
 from hfbench.registry.database.migrate import migrate
 from hfbench.registry.database.people import add_account, add_token, count_accounts
 from hfbench.registry.database.trouble import in_words
-from hfbench.registry.settings import Settings
+from hfbench.registry.settings import Settings, read_settings
 from hfbench.registry.storage.drafts import sync_folder
 from hfbench.registry.storage.sweeping import make_folders
 
@@ -38,6 +40,26 @@ def found(settings: Settings, admin: str) -> str:
     os.rename(draft, layout.settings)  # last: a folder with settings is a whole hub
     sync_folder(layout.root)
     return secret
+
+
+def read_or_found(folder: Path) -> tuple[Settings, str]:
+    """The hub of a folder, and the name of the account that a new one was made for; empty where there was a hub.
+
+    A hub is made in a folder that is absent or empty. Its first token is told to nobody: another is made on the spot.
+    """
+    if folder.is_dir() and any(folder.iterdir()):
+        return read_settings(folder), ""
+    settings, admin = Settings(folder=str(folder.absolute())), login_name()
+    found(settings, admin)
+    return settings, admin
+
+
+def login_name() -> str:
+    """The user's name on this machine; `admin` for a user id without an entry."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "admin"
 
 
 async def _first_account(connection: AsyncConnection, admin: str) -> str:

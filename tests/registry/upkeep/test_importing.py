@@ -13,7 +13,9 @@ from hub_inside import content_of
 from hub_process import HubProcess, make_hub
 from hub_upkeep import Inside
 
-from hfbench.errors import UsageError
+from hfbench.actions.registry_import import RegistryImport
+from hfbench.errors import MissingError, UsageError
+from hfbench.jobs.run import Run
 from hfbench.registry.hub import Hub
 from hfbench.registry.upkeep.facts import Imported
 from hfbench.registry.upkeep.fsck import check
@@ -174,3 +176,17 @@ def test_a_stock_client_reads_an_imported_revision_by_its_id(tmp_path: Path, sql
     assert set(links) >= {"config.json", "w.bin"}
     assert all(first == second for first, second in links.values()), "blobs have the same names in both caches"
     assert (after / "w.bin").read_bytes() == content_of(5)
+
+
+def test_an_import_makes_the_hub_where_the_folder_is_empty_and_leaves_other_folders_alone(tmp_path: Path) -> None:
+    asked = RegistryImport(source=cache(tmp_path), folder=tmp_path / "hub")
+    first, second = asked.perform(Run(lambda event: None)), asked.perform(Run(lambda event: None))
+    assert first.founder
+    assert f"token create {first.founder}" in first.lines()[0]
+    assert second.founder == ""
+    assert [repo.new for repo in second.done.repos] == [False]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(MissingError, match="there is no hub"):
+        RegistryImport(source=tmp_path / "cache", folder=tmp_path / "mine").perform(Run(lambda event: None))
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
