@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test lint docs clean
+.PHONY: run test lint docs site clean
 .DEFAULT_GOAL := run
 
 # torch comes first and alone: whatever asks for it later finds it there and leaves it.
@@ -47,6 +47,10 @@ lint: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	@$(BIN)/hfbench docs write
+
+# The documentation as a site in build/site, built and read without a network.
+site: $(VENV)/.dev
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 clean:
 	@rm -rf $(VENV) dist build

@@ -31,6 +31,8 @@ def main() -> int:
         subprocess.run([python, "-m", "pip", "install", "--quiet", wheel], check=True)
         heavy = subprocess.run([python, "-c", "import torch"], capture_output=True, check=False)
         assert heavy.returncode != 0, "the base install must not bring torch"
+        page = subprocess.run([python, "-m", "hfbench", "docs", "read", "index"], check=True, capture_output=True)
+        assert page.stdout.startswith(b"# hfbench"), "the pages of the documentation are not in the wheel"
         frame, status = paint(here / "venv" / "bin" / "hfbench", here / "home")
         assert READY in frame, f"no first frame; the terminal got {frame[-800:]!r}"
         assert b"Traceback" not in frame, frame.decode(errors="replace")

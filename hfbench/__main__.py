@@ -8,6 +8,7 @@ import sys
 try:
     from hfbench.errors import HfbenchError, Interrupted, foreseen
     from hfbench.exits import Exit, complain
+    from hfbench.pages import more_about
 except KeyboardInterrupt:  # Ctrl-C before there is anything that could speak
     sys.exit(130)
 
@@ -69,6 +70,8 @@ def _failed(error: HfbenchError, words: list[str]) -> int:
     except (OSError, AttributeError):  # AttributeError: stdout was closed before we began
         _mute_stdout()
     complain(error)
+    if hint := more_about(error.page):
+        complain(hint)
     return int(error.exit)
 
 

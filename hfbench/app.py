@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
 import sys
-import threading
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
+from textual.events import DescendantFocus
 from textual.screen import Screen
+from textual.widgets import Input
 
 from hfbench.config import Config, ConfigError, names_no_binding, read_config
 from hfbench.errors import HfbenchError, UsageError
@@ -24,9 +23,11 @@ from hfbench.frugal_driver import frugal
 from hfbench.paths import config_file, config_root, jobs_root
 from hfbench.screens.base import BenchScreen
 from hfbench.screens.later import BEHIND_MODELS, load_later
+from hfbench.screens.leaving import Leaving
 from hfbench.screens.machine import MachineState
 from hfbench.screens.messages import GpusSampled, JobsListed
 from hfbench.screens.models import ModelsScreen
+from hfbench.screens.opening import Opening
 from hfbench.screens.palette import Palette
 from hfbench.screens.places import Places
 from hfbench.screens.watchers import Watchers
@@ -35,11 +36,13 @@ from hfbench.theming import DEFAULT_THEME, ThemeWatch, load_themes, packaged_the
 from hfbench.widgets.glyphs import glyphs
 from hfbench.widgets.help_panel import show_help
 from hfbench.widgets.jump_overlay import start_jump
-from hfbench.widgets.type_ahead import TypeAhead
 
 if TYPE_CHECKING:
     from hfbench.actions.base import Action, Spec
     from hfbench.jobs.directory import JobDirectory
+    from hfbench.screens.attached import PlaceKeeper
+    from hfbench.screens.kept import Left, PlaceFile
+    from hfbench.screens.tour import Tour
     from hfbench.scripts.record import Recorder
 
 # Imports inside functions below keep screens and rooms that are not shown yet out of the first frame;
@@ -48,17 +51,17 @@ if TYPE_CHECKING:
 TURN = 0.0005
 """Seconds a thread that reads may keep the interpreter while a key waits for it; Python's own 5 ms add up."""
 
-LAST_WORDS = 2.0
-"""Seconds to put the terminal back in order after a signal."""
-
 FIRST_FRAME = 1.0
 """Seconds after which the first frame is taken to be painted: a screen that a key covers at once never says so."""
+
+PLACE_POLL = 1.0
+"""Seconds between two looks at where the user is; a kill loses no more than that."""
 
 THEME_POLL = 2.0
 """Seconds between two looks at the theme files."""
 
 
-class Workbench(TypeAhead):
+class Workbench(Opening, Leaving):
     """The terminal application. Jobs live outside of it: leaving is always safe."""
 
     TITLE = "hfbench"
@@ -74,10 +77,14 @@ class Workbench(TypeAhead):
         Binding("6", "go('doctor')", "doctor", show=False, id="app.doctor"),
         Binding("7", "go('cache')", "cache", show=False, id="app.cache"),
         Binding("8", "go('registry')", "registry", show=False, id="app.registry"),
+        Binding("9", "go('sweeps')", "sweeps", show=False, id="app.sweeps"),
         Binding("colon", "command_palette", "palette", show=False, id="app.palette"),
         Binding("semicolon", "jump", "jump", show=False, id="app.jump"),
         Binding("r", "record", "record", show=False, id="app.record"),
         Binding("question_mark", "help", "help", show=False, id="app.help"),
+        Binding("greater_than_sign", "tour_step(1)", "next of the tour", show=False, id="app.tour-next"),
+        Binding("less_than_sign", "tour_step(-1)", "back in the tour", show=False, id="app.tour-back"),
+        Binding("ctrl+z", "suspend_process", "stop, fg goes on", show=False, id="app.suspend"),
         Binding("q", "quit", "quit", show=False, id="app.quit"),
     ]
 
@@ -88,6 +95,15 @@ class Workbench(TypeAhead):
         self.glyphs = glyphs(ascii)
         self.machine = MachineState()
         self.places = Places()
+        self.tour: Tour | None = None
+        """The walk that is on, if one is."""
+        self.place_file: PlaceFile | None = None
+        """Where it is taken down where the user is, if it is."""
+        self.left: Left | None = None
+        """Where to go back to."""
+        self._keeper: PlaceKeeper | None = None
+        self.baud = config.ui.baud
+        """Bits a second of the terminal's line, 0 for as fast as one likes."""
         self._own_themes: set[str] = set()
         self._watching = False
         self.watchers = Watchers(self.post_message, jobs_root(), config.ui.refresh) if watch else None
@@ -119,25 +135,53 @@ class Workbench(TypeAhead):
         """The model that was asked for; watchers and other screens after the first frame was painted."""
         if self.model:
             self.open_model(self.model)
+        if self.left:
+            self._go_back(self.left)
         if not self.is_headless:
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                asyncio.get_running_loop().add_signal_handler(number, self._told_to_end, number)
+            self.listen_to_signals()
         self.call_after_refresh(self._first_frame_painted)
         self.set_timer(FIRST_FRAME, self._first_frame_painted)
-
-    def _told_to_end(self, number: int) -> None:
-        """Leave the terminal as it was; one that is gone must not hold us."""
-        gone = threading.Timer(LAST_WORDS, os._exit, (128 + number,))
-        gone.daemon = True
-        gone.start()
-        self.exit(return_code=128 + number)
 
     def _first_frame_painted(self) -> None:
         if self.watchers and not self._watching:
             self._watching = True
             self.watchers.start()
             self.set_interval(THEME_POLL, self._reload_themes)
+            if self.place_file and not self.left:
+                self._keep_place(self.place_file)
             load_later(BEHIND_MODELS)
+
+    def exit(self, *arguments: Any, **more: Any) -> None:
+        """Take down where the user is, and leave."""
+        if self._keeper:
+            self._keeper.look_last()
+        super().exit(*arguments, **more)
+
+    @work
+    async def _go_back(self, left: Left) -> None:
+        """Be where the user was; from there on it is taken down where they go."""
+        from hfbench.screens.attached import go_back
+
+        await go_back(self, left)
+        if self.place_file:
+            self._keep_place(self.place_file)
+
+    def _keep_place(self, file: PlaceFile) -> None:
+        from hfbench.screens.attached import PlaceKeeper
+
+        self._keeper = PlaceKeeper(self, file)
+        self.set_interval(PLACE_POLL, self._keeper.look)
+
+    @property
+    def may_paint(self) -> bool:
+        """False while a slow line still carries what was painted before: what changes meanwhile is painted once."""
+        asks = getattr(self._driver, "may_paint", None)
+        return asks is None or bool(asks(self.last_key))
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """No cursor blinks: each time it does crosses the line."""
+        if isinstance(event.widget, Input):
+            event.widget.cursor_blink = False
 
     def on_unmount(self) -> None:
         """Let the watchers end."""
@@ -146,37 +190,6 @@ class Workbench(TypeAhead):
 
     # -- what screens ask for -------------------------------------------------
 
-    def open_model(self, reference: str, tab: str = "") -> None:
-        """Show one model, at its overview unless another tab is named."""
-        from hfbench.screens.model import ModelScreen
-
-        self.push_screen(ModelScreen(reference, tab))
-
-    def open_job(self, job_id: str) -> None:
-        """Show one job."""
-        from hfbench.jobs.directory import JobDirectory
-        from hfbench.screens.job import JobScreen
-
-        self.push_screen(JobScreen(JobDirectory(jobs_root() / job_id)))
-
-    def open_form(self, action: str, values: Mapping[str, object] | None = None, *, runs_in: str = "") -> None:
-        """Show the form of an action, filled with these values."""
-        from hfbench.screens.launch import LaunchScreen
-
-        self.push_screen(LaunchScreen(action, values, environments=tuple(self.config.environments), runs_in=runs_in))
-
-    def open_diff(self, a: str, b: str) -> None:
-        """Show what sets one model apart from another."""
-        from hfbench.screens.diff import DiffScreen
-
-        self.push_screen(DiffScreen(a, b))
-
-    def open_convert(self, reference: str) -> None:
-        """Show what would become of a model in Megatron's files, or of a checkpoint of Megatron."""
-        from hfbench.screens.convert import ConvertScreen
-
-        self.push_screen(ConvertScreen(reference))
-
     @work(thread=True, group="launch")
     def start_job(
         self,
@@ -184,33 +197,31 @@ class Workbench(TypeAhead):
         *,
         lease: bool = True,
         runs_in: str = "",
+        on: str = "",
         started: Callable[[str], object] | None = None,
         failed: Callable[[HfbenchError], object] | None = None,
     ) -> None:
         """Start a job for a request, and open its page unless `started` takes its id; the recorder notes it."""
+        from hfbench.actions.asking import ask
         from hfbench.actions.base import spec_of
-        from hfbench.environments.choose import place_for
-        from hfbench.jobs.launch import JobRequest, launch
+        from hfbench.jobs.launch import launch
 
         spec = spec_of(request)
         try:
-            params = spec.values(request)
-            place = asdict(place_for(spec.needing(params), runs_in))
-            asked = JobRequest(action=spec.name, params=params, lease=lease, **place)
-            job = launch(jobs_root(), asked)
+            job = launch(jobs_root(), ask(spec, request, runs_in=runs_in, on=on, lease=lease))
         except HfbenchError as error:
             self.call_from_thread(failed or self.complain, error)
             return
-        self.call_from_thread(self._started, spec, request, job, started or self.open_job, runs_in)
+        self.call_from_thread(self._started, spec, request, job, started or self.open_job, runs_in, on)
 
     def complain(self, error: HfbenchError | str) -> None:
         """Show a sentence that stays long enough to be read."""
         self.notify(str(error), severity="error", timeout=15, markup=False)
 
     def _started(
-        self, spec: Spec, request: Action, job: JobDirectory, then: Callable[[str], object], runs_in: str
+        self, spec: Spec, request: Action, job: JobDirectory, then: Callable[[str], object], runs_in: str, on: str
     ) -> None:
-        self.recorder.add(spec, request, runs_in=runs_in)
+        self.recorder.add(spec, request, runs_in=runs_in, on="" if on == "local" else on)
         if self.watchers:
             self.watchers.look_now()
         then(job.id)
@@ -268,6 +279,20 @@ class Workbench(TypeAhead):
     def action_help(self) -> None:
         """Help for what is focused."""
         show_help(self)
+
+    def action_tour(self) -> None:
+        """Begin the tour at its first stop, or end it."""
+        from hfbench.screens.tour import Tour
+
+        if self.tour:
+            self.tour.end()
+        else:
+            self.tour = Tour(self)
+
+    def action_tour_step(self, by: int) -> None:
+        """A stop of the tour forward or back."""
+        if self.tour:
+            self.tour.step(by)
 
     def action_record(self) -> None:
         """Begin to record, or end and ask where to save."""
@@ -337,15 +362,36 @@ class Workbench(TypeAhead):
         self.set_keymap({name: keys for name, keys in self.config.keys.items() if name in known})
 
 
-def open_workbench(model: str | None, *, ascii: bool = False, mouse: bool = True) -> int:
-    """Run the workbench until the user leaves; UsageError when there is no terminal to draw on."""
+def refuse_without_terminal() -> None:
+    """UsageError when there is no terminal to draw on."""
     if not (sys.stdin.isatty() and sys.__stderr__ is not None and sys.__stderr__.isatty()):
         raise UsageError(
             "the workbench needs a terminal", remedy="use a command (hfbench --help) or hfbench --script FILE"
         )
+
+
+def open_workbench(
+    model: str | None,
+    *,
+    ascii: bool = False,
+    mouse: bool = True,
+    baud: int = 0,
+    tour: bool = False,
+    attach: bool = False,
+) -> int:
+    """Run the workbench until the user leaves, from where it was left if `attach`; UsageError when there is no terminal
+    to draw on."""
+    from hfbench.screens.kept import PlaceFile
+
+    refuse_without_terminal()
     config = read_config()
     sys.setswitchinterval(TURN)
     app = Workbench(config, model, ascii=ascii or config.ui.ascii or not draws_unicode())
+    app.baud = baud or app.baud
+    app.place_file = PlaceFile()
+    app.left = app.place_file.take_over() if attach else None
+    if tour:
+        app.call_later(app.action_tour)
     app.run(mouse=mouse and config.ui.mouse)
     return app.return_code or Exit.OK
 

@@ -6,28 +6,12 @@ import argparse
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
-import hfbench
-from hfbench.commands.parser import Parser
+from hfbench.commands import front_page
+from hfbench.commands.front_page import COMMANDS, EXITS
 from hfbench.errors import UsageError
 from hfbench.exits import Exit
 from hfbench.text import nearest
 
-COMMANDS = {
-    "jobs": "list, show, follow, cancel and remove jobs",
-    "config": "where the configuration is, what it says, whether it is right",
-    "actions": "every action with its fields, or their JSON Schema",
-    "registry": "a private hub for Hugging Face clients: init, serve, user, token",
-    "docs": "write, check or print the generated pages",
-}
-"""Housekeeping commands, one a file in `commands/`; all other commands are actions."""
-EXITS = [
-    ("0", "fine"),
-    ("1", "the thing asked about is wrong, or an expectation failed"),
-    ("2", "usage: nothing was run"),
-    ("3", "a step of a script failed or took too long"),
-    ("4", "something is missing on this machine: a GPU, a package, a tool"),
-    ("130, 143", "interrupted"),
-]
 WIDTH = 80
 
 
@@ -70,22 +54,7 @@ def _action(words: Sequence[str]) -> int | None:
 
 def _front_page(words: Sequence[str]) -> int:
     """Options of `hfbench` itself: the workbench, a script, the version."""
-    parser = Parser(
-        prog="hfbench",
-        usage="hfbench [MODEL]\n       hfbench COMMAND ...\n       hfbench --script FILE [--check | --dry-run]",
-        description="A terminal workbench for model ops on GPU boxes.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=_epilog() if {"-h", "--help"} & set(words) else "",
-    )
-    parser.add_argument("model", nargs="?", metavar="MODEL", help="open the workbench, on this model if one is given")
-    parser.add_argument("--script", metavar="FILE", help="run a script without a terminal; results on stdout")
-    parser.add_argument("--check", action="store_true", help="with --script: only check the script")
-    parser.add_argument("--dry-run", action="store_true", help="with --script: print the steps, run nothing")
-    parser.add_argument("--results", metavar="FILE", help="with --script: write the results here instead")
-    parser.add_argument("--skip-missing", action="store_true", help="with --script: skip what this machine cannot run")
-    parser.add_argument("--ascii", action="store_true", help="draw with ASCII only")
-    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
-    parser.add_argument("--version", action="version", version=f"hfbench {hfbench.__version__}")
+    parser = front_page.parser(_epilog() if {"-h", "--help"} & set(words) else "")
     given, rest = parser.parse_known_args(words)
     if rest:
         if given.model == words[0] and (near := _near_command(words)):
@@ -93,8 +62,8 @@ def _front_page(words: Sequence[str]) -> int:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if given.script is not None:
         return _script(given)
-    if given.check or given.dry_run or given.results or given.skip_missing:
-        raise UsageError("--check, --dry-run, --results and --skip-missing need --script FILE")
+    if given.check or given.dry_run or given.results or given.skip_missing or given.on:
+        raise UsageError("--check, --dry-run, --results, --skip-missing and --on need --script FILE")
     return _workbench(given)
 
 
@@ -109,6 +78,7 @@ def _script(given: argparse.Namespace) -> int:
         dry_run=given.dry_run,
         results=Path(given.results) if given.results else None,
         skip_missing=given.skip_missing,
+        on=given.on,
     )
 
 
@@ -118,7 +88,7 @@ def _workbench(given: argparse.Namespace) -> int:
         _refuse_unknown(given.model)
     from hfbench.app import open_workbench
 
-    return open_workbench(given.model, ascii=given.ascii, mouse=not given.no_mouse)
+    return open_workbench(given.model, ascii=given.ascii, mouse=not given.no_mouse, baud=given.baud)
 
 
 def _refuse_unknown(model: str) -> None:

@@ -21,6 +21,7 @@ LISTS_KEYS = "hfbench config keys"
 """The command that lists what a key map may name."""
 HERE = "here"
 """The name of the Python that runs hfbench, where environments are named."""
+EXECUTOR_KINDS = ("local", "slurm", "ray", "ssh")
 LARGEST = 1 << 20
 """Bytes of a configuration file at most."""
 LONGEST_VALUE = 60
@@ -60,6 +61,8 @@ class UiConfig:
     mouse: bool = True
     refresh: float = 1.0
     """Seconds between two looks at the GPUs; at least 0.25."""
+    baud: int = 0
+    """Bits a second of a slow line, such as 9600: no more is painted than it carries. 0 asks the terminal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +120,42 @@ class EndpointConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExecutorConfig:
+    """One place where jobs run other than this machine's own processes; `hfbench/jobs/executors/spec.py` judges it."""
+
+    kind: str = ""
+    """`local`, `slurm`, `ray` or `ssh`."""
+    partition: str = ""
+    """Slurm: empty is the cluster's default."""
+    address: str = ""
+    """Ray: `ray://HOST:PORT`, or `auto`."""
+    host: str = ""
+    """ssh: a name of your ssh configuration, or `USER@HOST`."""
+    python: str = ""
+    """The interpreter of the far side that has hfbench; Ray and ssh."""
+    folder: str = ""
+    """Where jobs are kept on the far side while they run; Ray and ssh."""
+    gpus: int = 0
+    """For each job; 0 asks for one where the action or its device does."""
+    cpus: int = 0
+    memory: str = ""
+    """Slurm's `--mem`; Ray takes it in bytes, or as 16G."""
+    gres: str = ""
+    """Slurm's `--gres`; it goes before `gpus`."""
+    time: str = ""
+    """Slurm's `--time`: the limit of the executor, beside hfbench's own `--timeout`."""
+    account: str = ""
+    options: tuple[str, ...] = ()
+    """Further words for `sbatch`, one an entry."""
+    requeue: bool = True
+    """Whether Slurm may run a job again whose node was lost or that gave way to another."""
+    poll: float = 10.0
+    """Seconds between two questions to the executor, at most."""
+    patience: float = 86_400.0
+    """Seconds for which an executor may be out of reach before its jobs are given up."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Config:
     """All settings, defaults filled in."""
 
@@ -132,6 +171,8 @@ class Config:
     hub: HubConfig = HubConfig()
     endpoints: dict[str, EndpointConfig] = field(default_factory=dict)
     """Hubs by name: `[endpoints.lab]` with `url = "http://lab:8080"`."""
+    executors: dict[str, ExecutorConfig] = field(default_factory=dict)
+    """Places to run jobs by name: `[executors.h100]` with `kind = "slurm"` and `partition = "gpu"`."""
 
 
 def read_config(path: Path | None = None) -> Config:
@@ -170,7 +211,19 @@ def examine(path: Path | None = None) -> tuple[Config, list[ConfigError]]:
         reading.tell(found, remedy="a GPU driver pays for each look")
         config = replace(config, ui=replace(config.ui, refresh=UiConfig.refresh))
     usable = {name: each for name, each in config.environments.items() if _is_usable(name, each, reading)}
+    for name, executor in config.executors.items():
+        _judge_executor(name, executor, reading)
     return replace(config, environments=usable), reading.problems
+
+
+def _judge_executor(name: str, executor: ExecutorConfig, reading: _Reading) -> None:
+    """Tell what is wrong with an executor; whoever asks for it hears the same."""
+    if executor.kind not in EXECUTOR_KINDS:
+        near = did_you_mean(executor.kind, EXECUTOR_KINDS)
+        reading.tell(f"executors.{name}.kind is {executor.kind!r}", near or f"give {', '.join(EXECUTOR_KINDS)}")
+    if name in EXECUTOR_KINDS or not name.strip() or set(name) & set(":,"):
+        told = "choose one that is no kind and holds neither : nor ,"
+        reading.tell(f"{name!r} cannot be the name of an executor", told)
 
 
 def _is_usable(name: str, environment: EnvironmentConfig, reading: _Reading) -> bool:

@@ -6,6 +6,7 @@ import errno
 from collections.abc import Mapping
 
 from hfbench.exits import Exit
+from hfbench.pages import page_of
 from hfbench.text import printable
 
 TYPE_CHECKING = False
@@ -29,8 +30,14 @@ class HfbenchError(Exception):
         self.found = printable(found).rstrip(".")
         self.where = printable(str(where))
         self.remedy = printable(remedy).rstrip(".")
+        self._page = ""
         sentence = f"{self.where}: {self.found}" if self.where else self.found
         super().__init__(f"{sentence}. {begun(self.remedy)}" if self.remedy else sentence)
+
+    @property
+    def page(self) -> str:
+        """The page of the documentation that tells more, of the room that raised it; empty where there is none."""
+        return self._page or page_of(self)
 
     def parts(self) -> dict[str, str | int]:
         """The error as plain data for events and `--json`."""
@@ -40,6 +47,7 @@ class HfbenchError(Exception):
             "where": self.where,
             "remedy": self.remedy,
             "exit": int(self.exit),
+            **({"page": self.page} if self.page else {}),
         }
 
 
@@ -70,9 +78,11 @@ def error_from_parts(parts: Mapping[str, object]) -> HfbenchError:
     by_exit = {Exit.USAGE: UsageError, Exit.ENVIRONMENT: MissingError, Exit.INTERRUPTED: Interrupted}
     code = parts.get("exit")
     kind = by_exit.get(code, HfbenchError) if isinstance(code, int) else HfbenchError  # type: ignore[call-overload]
-    return kind(
+    error = kind(
         str(parts.get("found", "unknown error")), where=parts.get("where", ""), remedy=str(parts.get("remedy", ""))
     )
+    error._page = printable(str(parts.get("page", "")))
+    return error
 
 
 def foreseen(error: Exception, *, traceback: str) -> HfbenchError:

@@ -1,13 +1,22 @@
-"""Textual's driver for a terminal, telling the terminal only what changes of its colours."""
+"""Textual's driver for a terminal: telling it only what changes of its colours, at the pace of its line, and stopped
+and gone on with as a shell does it."""
 
 from __future__ import annotations
 
+import codecs
+import sys
+import time
 from functools import lru_cache
 from typing import Any
 
 from textual.driver import Driver
 
+from hfbench.line_pace import LinePace, serial_baud
 from hfbench.pen import PenSaver
+from hfbench.text import cells
+
+IN_CELLS = "hfbench.in_cells"
+"""How what a terminal cannot show is written: as many question marks as it is wide, so that nothing is moved."""
 
 
 @lru_cache(maxsize=4)
@@ -18,11 +27,39 @@ def frugal(driver: type[Driver]) -> type[Driver]:
     """
 
     class Frugal(driver):  # type: ignore[valid-type, misc]
-        def __init__(self, *words: Any, **named: Any) -> None:
-            super().__init__(*words, **named)
+        def __init__(self, app: Any, *words: Any, **named: Any) -> None:
+            super().__init__(app, *words, **named)
             self._pen = PenSaver()
+            self._encoding = getattr(sys.__stderr__, "encoding", None) or "utf-8"
+            self._pace = LinePace(getattr(app, "baud", 0) or serial_baud(getattr(self, "fileno", -1)))
 
         def write(self, data: str) -> None:
-            super().write(self._pen.save(data))
+            encoded = self._pen.save(data).encode(self._encoding, IN_CELLS)
+            self._pace.wrote(len(encoded), time.monotonic())
+            super().write(encoded.decode(self._encoding))
+
+        def may_paint(self, asked: float) -> bool:
+            """False while the terminal has not taken what was painted; `asked` is when a key was last pressed."""
+            thread = getattr(self, "_writer_thread", None)
+            return not (thread and thread._queue.qsize()) and self._pace.may_paint(time.monotonic(), asked)
+
+        def start_application_mode(self) -> None:
+            self._pen = PenSaver()  # whoever had the terminal meanwhile left another pen in it
+            super().start_application_mode()
+
+        def _sigcont_application(self, *_: Any) -> None:
+            """Go on; also after a SIGSTOP, before which nothing could be put in order."""
+            if self._auto_restart and not getattr(self, "_must_signal_resume", False):
+                self.suspend_application_mode()
+                self._must_signal_resume = True
+            super()._sigcont_application()
 
     return Frugal
+
+
+def _in_cells(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError), "only writing asks"
+    return "?" * cells(error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(IN_CELLS, _in_cells)

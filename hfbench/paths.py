@@ -13,6 +13,7 @@ XDG = {
     "config": ("XDG_CONFIG_HOME", "~/.config"),
     "cache": ("XDG_CACHE_HOME", "~/.cache"),
     "jobs": ("XDG_DATA_HOME", "~/.local/share"),
+    "state": ("XDG_STATE_HOME", "~/.local/state"),
 }
 """A relative path in one of the variables is to be ignored, says the specification."""
 
@@ -43,6 +44,21 @@ def cache_root() -> Path:
 def jobs_root() -> Path:
     """Folder of job directories: results are data and are never swept away as a cache."""
     return _root("jobs") if os.environ.get(HOME) else _root("jobs") / "jobs"
+
+
+def sweeps_root() -> Path:
+    """Folder of sweeps, beside the jobs: both are results."""
+    return _root("sweeps") if os.environ.get(HOME) else _root("jobs") / "sweeps"
+
+
+def baselines_root() -> Path:
+    """Folder of measurements that were kept under a name."""
+    return _root("baselines") if os.environ.get(HOME) else _root("jobs") / "baselines"
+
+
+def state_root() -> Path:
+    """Folder of where workbenches were left."""
+    return _root("state")
 
 
 def registry_root() -> Path:

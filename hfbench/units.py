@@ -88,7 +88,7 @@ def show_bytes(count: float) -> str:
     """Binary units with three significant figures: `256.6 MiB`, `1.52 TiB`."""
     for unit, size in (("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
         if abs(count) >= size * 0.9995:
-            return f"{_three(count / size)} {unit}"
+            return f"{three_figures(count / size)} {unit}"
     return f"{count:.0f} B"
 
 
@@ -96,7 +96,7 @@ def show_count(count: float) -> str:
     """Decimal counts as the field writes parameters: `135M`, `7.62B`, `1.04T`."""
     for unit, size in (("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(count) >= size * 0.9995:
-            return f"{_three(count / size)}{unit}"
+            return f"{three_figures(count / size)}{unit}"
     return f"{count:.0f}"
 
 
@@ -106,7 +106,7 @@ def show_seconds(seconds: float) -> str:
         return show_elapsed(seconds)
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if abs(seconds) >= size * 0.9995:
-            return f"{_three(seconds / size)} {unit}"
+            return f"{three_figures(seconds / size)} {unit}"
     return f"{seconds * 1e9:.0f} ns"
 
 
@@ -142,11 +142,11 @@ def show_value(value: float, unit: str) -> str:
         return show_seconds(value)
     if unit == "B":
         return show_bytes(value)
-    number = f"{value:,.0f}" if abs(value) >= 10_000 or value == int(value) else _three(value)
+    number = f"{value:,.0f}" if abs(value) >= 10_000 or value == int(value) else three_figures(value)
     return f"{number} {unit}".rstrip()
 
 
-def _three(value: float) -> str:
+def three_figures(value: float) -> str:
     """Three significant figures without an exponent, and never a trailing `.0` on large ones."""
     magnitude = abs(value)
     return f"{value:.2f}" if magnitude < 9.995 else f"{value:.1f}" if magnitude < 99.95 else f"{value:.0f}"

@@ -1,4 +1,4 @@
-"""Performs the request of one job directory: `python -m hfbench.worker DIR`."""
+"""Performs the request of one job directory: `python -m hfbench.worker DIR`; `--warm` does so for many."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 from hfbench.actions.base import Action, Spec
-from hfbench.actions.registry import find
+from hfbench.actions.registry import catalogue, find
 from hfbench.actions.results import result_data
 from hfbench.errors import FULL, HfbenchError, UsageError, foreseen
 from hfbench.exits import Exit, complain
-from hfbench.jobs.directory import RESERVE_BYTES, JobDirectory, naming_the_folder, take_lock
-from hfbench.jobs.events import Failed, Finished, Queued, Running, Started
+from hfbench.jobs.directory import KEPT_LOCK, RESERVE_BYTES, JobDirectory, naming_the_folder, take_lock
+from hfbench.jobs.events import Failed, Finished, Queued, Requeued, Running, Started
 from hfbench.jobs.fingerprint import fingerprint
 from hfbench.jobs.leases import hold
 from hfbench.jobs.process import start_ticks
 from hfbench.jobs.run import Run
 from hfbench.jobs.supervise import supervise
-from hfbench.jobs.tail import has_final_event
+from hfbench.jobs.tail import has_final_event, read_events
+from hfbench.jobs.warm import serve
 from hfbench.jobs.writer import DiskFull, EventWriter, write_final
 from hfbench.paths import leases_root
 
@@ -37,15 +39,47 @@ TRACEBACK_BYTES = 8000
 def main(arguments: list[str] | None = None) -> int:
     """Run the worker of one job; the exit status is the job's, for executors that look at it."""
     parser = argparse.ArgumentParser(prog="hfbench.worker", description=__doc__)
-    parser.add_argument("directory", type=Path)
+    parser.add_argument("directory", type=Path, nargs="?")
     parser.add_argument("--lock-fd", type=int, help="an open descriptor that already holds the job's lock")
+    parser.add_argument("--kept", action="store_true", help="a keeper on another machine holds the job's lock")
+    parser.add_argument(
+        "--attempt", type=int, default=0, metavar="N", help="of a kept job: how often it was begun again"
+    )
+    parser.add_argument(
+        "--warm", type=int, metavar="FD", help="import modules and fork a worker for each job told here"
+    )
+    parser.add_argument("--import", dest="modules", nargs="*", default=[], metavar="MODULE", help="what to import")
     given = parser.parse_args(arguments)
+    if given.warm is not None:
+        _serve(given.warm, given.modules)
+    if given.directory is None:
+        parser.error("give a job's folder")
     job = JobDirectory(given.directory)
     try:
-        lock = _lock(job) if given.lock_fd is None else _inherited(given.lock_fd, job)
+        if given.kept:
+            lock: int | None = _beside_keeper(job, given.attempt)
+        else:
+            lock = _lock(job) if given.lock_fd is None else _inherited(given.lock_fd, job)
     except HfbenchError as error:
         complain(error)
         return int(error.exit)
+    if given.kept and not _begins_again(job, given.attempt):
+        return Exit.OK  # the attempt that was given up came to its end after all
+    return _run(job, lock, kept=given.kept)
+
+
+def _serve(channel: int, modules: list[str]) -> NoReturn:
+    """Fork workers that find the modules imported. What reads models imports no hub library that may reach out."""
+    if "transformers" in modules:
+        from hfbench.gpu.generate_model import stay_offline
+
+        stay_offline()
+    catalogue()  # each worker would read the declarations of actions anew
+    serve(channel, modules, _run)
+
+
+def _run(job: JobDirectory, lock: int | None, *, kept: bool = False) -> int:
+    """Do the job under supervision; its exit status."""
     if lock is not None:
         os.set_inheritable(lock, False)
     try:
@@ -55,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
         write_final(job, Failed(error=error.parts()))
         return int(error.exit)
     clock = Clock(job)
-    return supervise(job, lambda: perform(job, EventWriter(job), clock), timeout=clock.limit, lock=lock)
+    return supervise(job, lambda: perform(job, EventWriter(job), clock), timeout=clock.limit, lock=lock, kept=kept)
 
 
 def _lock(job: JobDirectory) -> int:
@@ -70,6 +104,29 @@ def _lock(job: JobDirectory) -> int:
         os.close(lock)
         raise UsageError("this job is over", where=job.id, remedy="launch it again as a new job")
     return lock
+
+
+def _beside_keeper(job: JobDirectory, attempt: int) -> int:
+    """The lock of a kept worker. While an earlier attempt runs on, which its executor gave up, this one waits."""
+    if not job.request:
+        raise UsageError("there is no request of a job in it", where=job.path, remedy="give a job's folder")
+    with naming_the_folder(job.path):
+        while (lock := take_lock(job.path / KEPT_LOCK)) is None:
+            time.sleep(1)
+        os.pwrite(lock, f"{attempt}\n".encode(), 0)
+    return lock
+
+
+def _begins_again(job: JobDirectory, attempt: int) -> bool:
+    """Whether there is work left for this attempt. That earlier ones are void is told, unless the keeper did so."""
+    events = read_events(job)
+    if any(event.final for event in events):
+        return False
+    told = max((event.attempt for event in events if isinstance(event, Requeued)), default=0)
+    if attempt > told:
+        with EventWriter(job) as emit:
+            emit(Requeued(reason="its executor begins it again", attempt=attempt))
+    return True
 
 
 def _inherited(fd: int, job: JobDirectory) -> int | None:

@@ -9,14 +9,22 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import hypothesis
 import pytest
 import pytest_textual_snapshot
 
 from hfbench.line_width import lines_of
+
+if TYPE_CHECKING:
+    from ray_lab import RayLab
+    from slurm_lab import SlurmLab
+    from ssh_lab import SshLab
+
+T = TypeVar("T")
 
 # A busy machine is slow, which is no finding; in CI a commit is judged by the same examples each time.
 hypothesis.settings.register_profile(
@@ -31,7 +39,9 @@ TOYS = Path(__file__).parent / "toys"
 UNPRIVILEGED = Path(__file__).parent / "unprivileged.py"
 REFUSED = 77
 """What it exits with when it cannot make a lesser process."""
+RAY = "ray"
 LONGEST = (
+    RAY,
     "tests/bench/test_gpu.py",
     "tests/engines/builders/test_builders.py",
     "tests/gpu/kernels/test_library.py",
@@ -67,7 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One process a file, the longest first."""
+    """One process a file, all that needs a Ray in one, the longest first."""
     places = {group: place for place, group in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(_group(item), len(places)))
     for item in items:
@@ -82,6 +92,9 @@ def pytest_collection_finish() -> None:
 
 
 def _group(item: pytest.Item) -> str:
+    """Its file; tests that need a Ray are one group, as no two can be on a machine."""
+    if "ray_lab" in getattr(item, "fixturenames", ()):
+        return RAY
     return item.nodeid.partition("::")[0]
 
 
@@ -174,6 +187,46 @@ def built_engine(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pa
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     root = Path(os.environ.get("HFBENCH_TEST_ENGINES") or shared / "built-engines")
     return lambda builder: built(builder, root)
+
+
+@pytest.fixture(scope="session")
+def slurm_lab() -> Iterator[SlurmLab]:
+    """A Slurm of two nodes; who takes one of them away calls `mend()` at the end."""
+    from slurm_lab import slurm
+
+    with _or_skip(slurm()) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="session")
+def ssh_lab() -> Iterator[SshLab]:
+    """An sshd on the loopback, and hosts that are none."""
+    from ssh_lab import ssh
+
+    with _or_skip(ssh()) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="session")
+def ray_lab() -> Iterator[RayLab]:
+    """A Ray of two nodes; who takes one of them away calls `mend()` at the end."""
+    from ray_lab import ray
+
+    with _or_skip(ray()) as lab:
+        yield lab
+
+
+@contextmanager
+def _or_skip(making: AbstractContextManager[T]) -> Iterator[T]:
+    """A lab, or a skipped test with the reason why there is none."""
+    from daemons import CannotBeHad
+
+    with ExitStack() as ends:
+        try:
+            lab = ends.enter_context(making)
+        except CannotBeHad as error:
+            pytest.skip(str(error))
+        yield lab
 
 
 @pytest.fixture

@@ -122,7 +122,7 @@ class Param:
         if self.optional and (not text.strip() or (not self._textual and text.strip().lower() == "none")):
             return None
         if self.many:
-            return self.validate([self._one_from_text(part) for part in self._split(text)])
+            return self.validate([self._one_from_text(part) for part in self.split(text)])
         return self.validate(self._one_from_text(text))
 
     def validate(self, value: object) -> Any:
@@ -172,8 +172,8 @@ class Param:
         """True when any word may be a value, `none` as well."""
         return self.type in (str, Path) and (not self.choices or "none" in self.choices)
 
-    def _split(self, text: str) -> list[str]:
-        """The items of `a, b, "c, d"`."""
+    def split(self, text: str) -> list[str]:
+        """The items of `a, b, "c, d"`; Problem for a quotation mark in the wrong place."""
         parts = _ITEM.findall(text) if text.strip() else []
         if "".join(whole for whole, _ in parts) != (text if parts else ""):
             raise self._problem(f"{_shown(text)} has a quotation mark in the wrong place")

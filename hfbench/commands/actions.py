@@ -14,11 +14,7 @@ from hfbench.exits import Exit
 
 def main(words: Sequence[str]) -> int:
     """List the actions, or print the schema of all or one."""
-    parser = Parser(prog="hfbench actions", description="What hfbench can do, as declared.")
-    parser.add_argument("name", nargs="?", help="one action, such as bench.generate")
-    parser.add_argument("--schema", action="store_true", help="print the JSON Schema")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    given = parser.parse_args(words)
+    given = parser().parse_args(words)
     chosen = {given.name: find(given.name)} if given.name else known_actions()
     if given.schema:
         print(json.dumps(action_schema(chosen[given.name]) if given.name else catalogue_schema(chosen), indent=1))
@@ -32,3 +28,12 @@ def main(words: Sequence[str]) -> int:
                 told = [(p.name, "; ".join(filter(None, [p.help, ", ".join(p.listed), p.bounds]))) for p in spec.params]
                 print(*(f"  {name:<{width}}  {help}" for name, help in told), sep="\n")
     return Exit.OK
+
+
+def parser() -> Parser:
+    """What it takes."""
+    made = Parser(prog="hfbench actions", description="What hfbench can do, as declared.")
+    made.add_argument("name", nargs="?", metavar="ACTION", help="one action, such as bench.generate")
+    made.add_argument("--schema", action="store_true", help="print the JSON Schema")
+    made.add_argument("--json", action="store_true", help="print JSON")
+    return made

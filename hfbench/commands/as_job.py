@@ -4,33 +4,31 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
 
+from hfbench.actions.asking import ask
 from hfbench.actions.base import Action, Spec
 from hfbench.commands.printed import print_result
 from hfbench.commands.watch import watch_or_cancel
-from hfbench.environments.choose import place_for
 from hfbench.errors import HfbenchError, error_from_parts
 from hfbench.exits import Exit, complain
-from hfbench.jobs.launch import JobRequest, launch
+from hfbench.jobs.launch import launch
 from hfbench.jobs.snapshot import JobSnapshot, State
+from hfbench.pages import more_about
 from hfbench.paths import jobs_root
 
 
 def run_as_job(spec: Spec, request: Action, given: argparse.Namespace, timeout: float | None) -> int:
     """Start a job and, unless it is to be left alone, stay until it is over; the exit code."""
-    place = place_for(spec.needing(spec.values(request)), given.runs_in)
-    job = launch(
-        jobs_root(),
-        JobRequest(
-            action=spec.name,
-            params=spec.values(request),
-            lease=not given.no_lease,
-            timeout=timeout,
-            label=given.label,
-            **asdict(place),
-        ),
+    asked = ask(
+        spec,
+        request,
+        runs_in=given.runs_in,
+        on=given.on,
+        lease=not given.no_lease,
+        timeout=timeout,
+        label=given.label,
     )
+    job = launch(jobs_root(), asked)
     if given.detach:
         print(json.dumps({"job": job.id, "directory": str(job.path)}) if given.json else job.id)
         return Exit.OK
@@ -55,4 +53,6 @@ def report_end(spec: Spec, snapshot: JobSnapshot, as_json: bool) -> int:
         told = {"error": error.parts(), "job": snapshot.id, "state": str(snapshot.state)}
         print(json.dumps(told, ensure_ascii=True))
     complain(error)
+    if hint := more_about(error.page):
+        complain(hint)
     return int(error.exit)

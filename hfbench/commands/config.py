@@ -32,12 +32,17 @@ class KeyBinding(NamedTuple):
 
 def main(words: Sequence[str]) -> int:
     """Run one `hfbench config` command; ConfigError when the file is wrong."""
-    parser = Parser(prog="hfbench config", description="The user's configuration, a TOML file.")
-    parser.add_argument("what", choices=WHAT, metavar="WHAT", help="; ".join(f"{k}: {v}" for k, v in WHAT.items()))
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    given = parser.parse_args(words)
+    given = parser().parse_args(words)
     verbs: dict[str, Callable[[bool], int]] = {"path": _path, "show": _show, "check": _check, "keys": _keys}
     return verbs[given.what](given.json)
+
+
+def parser() -> Parser:
+    """What it takes."""
+    made = Parser(prog="hfbench config", description="The user's configuration, a TOML file.")
+    made.add_argument("what", choices=WHAT, metavar="WHAT", help="; ".join(f"{k}: {v}" for k, v in WHAT.items()))
+    made.add_argument("--json", action="store_true", help="print JSON")
+    return made
 
 
 def toml_lines(settings: Mapping[str, Any]) -> list[str]:

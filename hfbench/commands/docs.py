@@ -1,7 +1,8 @@
-"""`hfbench docs`: write, check or print the pages that are made from declarations."""
+"""`hfbench docs`: read the pages that come with hfbench; write, check or print those made from declarations."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -10,19 +11,24 @@ from hfbench.actions.params import Param
 from hfbench.checks.pages import check_pages
 from hfbench.commands.known import known_actions
 from hfbench.commands.parser import Parser
-from hfbench.errors import HfbenchError
+from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.exits import Exit
+from hfbench.text import did_you_mean
 
 PAGES: dict[str, Callable[[], str]] = {"actions.md": lambda: actions_page(list(known_actions().values()))}
 """Generated pages of `docs/` and what makes each; those of the check rules come from their room."""
 
 
 def main(words: Sequence[str]) -> int:
-    """Write the pages into a folder, check that it holds them, or print them."""
-    parser = Parser(prog="hfbench docs", description="Pages made from the declarations.")
-    parser.add_argument("what", choices=("write", "check", "print"))
-    parser.add_argument("--folder", type=Path, default=Path("docs"), help="the folder of the pages; default docs")
-    given = parser.parse_args(words)
+    """Read a page, list them, or write, check or print the generated ones."""
+    given = parser().parse_args(words)
+    if given.what == "read":
+        return read_page(given.page)
+    if given.page:
+        raise UsageError(f"{given.what} takes no page", where="docs", remedy="leave it out")
+    if given.what == "list":
+        print(*page_names(packaged_docs()), sep="\n")
+        return Exit.OK
     for name, page in pages().items():
         path = given.folder / name
         if given.what == "print":
@@ -35,6 +41,50 @@ def main(words: Sequence[str]) -> int:
                 "the page is not what the declarations say today", where=path, remedy="run: hfbench docs write"
             )
     return Exit.OK
+
+
+def parser() -> Parser:
+    """What it takes."""
+    made = Parser(prog="hfbench docs", description="The pages of the documentation.")
+    made.add_argument(
+        "what",
+        choices=("list", "read", "write", "check", "print"),
+        help="list the pages, read one; write, check or print those made from the declarations",
+    )
+    made.add_argument("page", nargs="?", default="", help="the page to read, such as engines or recipes/nightly")
+    made.add_argument("--folder", type=Path, default=Path("docs"), help="where generated pages lie; default docs")
+    return made
+
+
+def read_page(name: str) -> int:
+    """Print a page: laid out on a terminal, as Markdown elsewhere; UsageError when there is none of that name."""
+    folder = packaged_docs()
+    known = page_names(folder)
+    if name.removesuffix(".md") not in known:
+        remedy = did_you_mean(name, known) or "hfbench docs list names all"
+        raise UsageError(f"there is no page {name!r}" if name else "which page?", where="docs read", remedy=remedy)
+    text = (folder / f"{name.removesuffix('.md')}.md").read_text(encoding="utf-8")
+    if sys.stdout.isatty():
+        from hfbench.widgets.page_text import print_page
+
+        print_page(text)
+    else:
+        print(text)
+    return Exit.OK
+
+
+def packaged_docs() -> Path:
+    """The folder of the pages: inside the wheel, or beside the package in a checkout."""
+    here = Path(__file__).resolve().parents[1]
+    for folder in (here / "docs", here.parent / "docs"):
+        if (folder / "index.md").is_file():
+            return folder
+    raise MissingError("the pages of hfbench are missing", where=here / "docs", remedy="install hfbench again")
+
+
+def page_names(folder: Path) -> list[str]:
+    """Every page by its path without the ending."""
+    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.md"))
 
 
 def pages() -> dict[str, str]:

@@ -19,6 +19,7 @@ from hfbench.jobs.cancel import cancel, refuse_live, remove, request_cancel
 from hfbench.jobs.directory import JobDirectory, find_job
 from hfbench.jobs.follow import log_lines
 from hfbench.jobs.history import History, JobRow
+from hfbench.jobs.launch import adopt
 from hfbench.jobs.snapshot import JobSnapshot, State, plain, read_job
 from hfbench.jobs.tail import log_tail
 from hfbench.line_width import USUAL, room
@@ -35,14 +36,15 @@ LEAST_LABEL = 8
 def main(words: Sequence[str]) -> int:
     """Run one `hfbench jobs` command; plain `hfbench jobs` lists."""
     listing = not words or (words[0].startswith("-") and words[0] not in ("-h", "--help"))
-    given = _parser().parse_args(["list", *words] if listing else words)
+    given = parser().parse_args(["list", *words] if listing else words)
     verb: Callable[[argparse.Namespace], int] = given.verb
     return verb(given)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="hfbench jobs", description="Jobs of this machine's jobs folder.")
-    verbs = parser.add_subparsers(required=True, metavar="COMMAND")
+def parser() -> argparse.ArgumentParser:
+    """What it takes."""
+    made = Parser(prog="hfbench jobs", description="Jobs of this machine's jobs folder.")
+    verbs = made.add_subparsers(required=True, metavar="COMMAND")
 
     def add(
         name: str, verb: Callable[[argparse.Namespace], int], help: str, *, job: bool = True
@@ -67,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     add("wait", _wait, "Wait until a job is over, exit 0 when it finished, else 1; Ctrl-C leaves it running")
     add("rm", _rm, "Delete the folders of jobs that are over")
     add("reindex", _reindex, "Make the index again from the job folders", job=False)
-    return parser
+    return made
 
 
 def _count(text: str) -> int:
@@ -79,6 +81,7 @@ def _count(text: str) -> int:
 def _list(given: argparse.Namespace) -> int:
     with closing(History(jobs_root())) as history:
         rows = history.rows(given.n)
+    adopt(JobDirectory(jobs_root() / row.id) for row in rows if not row.state.over)
     if given.json:
         print(json.dumps([{**encode(row), "seconds": row.seconds(time.time())} for row in rows]))
     elif not rows:
@@ -113,6 +116,7 @@ def _outcome(row: JobRow, width: int) -> str:
 
 def _show(given: argparse.Namespace) -> int:
     job = find_job(jobs_root(), given.job)
+    adopt([job])
     snapshot = read_job(job)
     if given.json:
         print(json.dumps({**plain(snapshot), "directory": str(job.path), "environment": job.read("environment.json")}))
@@ -123,7 +127,12 @@ def _show(given: argparse.Namespace) -> int:
 
 def _details(job: JobDirectory, snapshot: JobSnapshot) -> list[str]:
     told = [("label", snapshot.label), ("folder", job.path), ("status", status_line(snapshot))]
-    told += [("in", snapshot.environment)]
+    told += [
+        ("in", snapshot.environment),
+        ("on", snapshot.on),
+        ("there", snapshot.place),
+        ("trouble", snapshot.trouble),
+    ]
     told += snapshot.params.items()
     width = max(len(name) for name, _ in told)
     lines = [f"{snapshot.id}  {snapshot.state}"]
@@ -168,7 +177,9 @@ def _named(words: Sequence[str]) -> list[JobDirectory]:
 
 
 def _wait(given: argparse.Namespace) -> int:
-    snapshot = watch(find_job(jobs_root(), given.job), quiet=given.json)
+    job = find_job(jobs_root(), given.job)
+    adopt([job])
+    snapshot = watch(job, quiet=given.json)
     print(json.dumps(plain(snapshot)) if given.json else _ending(snapshot))
     return Exit.OK if snapshot.state is State.FINISHED else Exit.FAILED
 

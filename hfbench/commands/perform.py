@@ -15,6 +15,7 @@ from hfbench.commands.stderr_run import StderrRun
 from hfbench.errors import UsageError
 from hfbench.units import parse_duration
 
+FORMS = "local, slurm:PARTITION, ray://HOST:PORT, ssh:HOST, or a name of [executors] in config.toml"
 WAITING = (
     "While it waits, Ctrl-C cancels the job; SIGTERM, SIGHUP or a closed terminal leave it running (hfbench jobs list)."
 )
@@ -30,6 +31,10 @@ def main(spec: Spec, words: Sequence[str]) -> int:
             from hfbench.environments.choose import refuse_inline
 
             refuse_inline(spec, given.runs_in, "give --detach too: it is then a job")
+        if given.on:
+            from hfbench.actions.asking import refuse_inline as refuse_elsewhere
+
+            refuse_elsewhere(spec, given.on, "give --detach too: it is then a job")
         spec.require()
         if given.json and getattr(request, "sarif", False):
             raise UsageError("--json and --sarif were given", where=spec.name, remedy="give one: SARIF is JSON too")
@@ -53,7 +58,7 @@ def parser_for(spec: Spec) -> argparse.ArgumentParser:
         epilog="" if spec.inline else WAITING,
     )
     for param in spec.params:
-        _add(parser, param)
+        add_field(parser, param)
     running = parser.add_argument_group("how it runs")
     running.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     wait = running.add_mutually_exclusive_group()
@@ -64,11 +69,13 @@ def parser_for(spec: Spec) -> argparse.ArgumentParser:
     running.add_argument(
         "--in", dest="runs_in", default="", metavar="NAME", help="run the job in an environment: its name, or `here`"
     )
+    running.add_argument("--on", default="", metavar="WHERE", help=f"where the job runs: {FORMS}")
     running.add_argument("--no-lease", action="store_true", help="do not wait for the device to be free")
     return parser
 
 
-def _add(parser: argparse.ArgumentParser, param: Param) -> None:
+def add_field(parser: argparse.ArgumentParser, param: Param) -> None:
+    """The option or operand of one field."""
     details = [param.help]
     if param.choices:
         details.append(f"one of {', '.join(param.listed)}")

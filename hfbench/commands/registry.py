@@ -25,7 +25,7 @@ def main(words: Sequence[str]) -> int:
     """Run one `hfbench registry` command; those that are actions run as any action does."""
     if words and (found := _action(words)) is not None:
         return found
-    given = _parser().parse_args(words)
+    given = parser().parse_args(words)
     if lacking := [name for name in NEEDS if importlib.util.find_spec(name) is None]:
         raise MissingError(
             f"needs {', '.join(lacking)}, which this Python lacks",
@@ -54,9 +54,10 @@ def _action(words: Sequence[str]) -> int | None:
     return perform.main(find(f"registry.{words[0]}"), words[1:])
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="hfbench registry", description="A private hub for unmodified Hugging Face clients.")
-    verbs = parser.add_subparsers(required=True, metavar="COMMAND")
+def parser() -> argparse.ArgumentParser:
+    """What it takes."""
+    made = Parser(prog="hfbench registry", description="A private hub for unmodified Hugging Face clients.")
+    verbs = made.add_subparsers(required=True, metavar="COMMAND")
     init = _add(verbs, "init", _init, "Make a hub and its first administrator")
     init.add_argument("--admin", default="", metavar="NAME", help="default: your login name")
     _add_settings(init, lasting=True)
@@ -67,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     add_people(verbs, _add)
     for name, summary in _actions().items():  # listed here, and run as actions before words come to this parser
         verbs.add_parser(name, help=summary)
-    return parser
+    return made
 
 
 def _add(verbs: argparse._SubParsersAction[Parser], name: str, verb: Verb, help: str) -> argparse.ArgumentParser:

@@ -32,12 +32,12 @@ class ProgressLine:
             complain(event.text)
         elif isinstance(event, Progress) and self._live:
             self._snapshot = replace(self._snapshot, phases=advance(self._snapshot.phases, event))
-            _redraw(status_line(self._snapshot))
+            redraw(status_line(self._snapshot))
 
     def clear(self) -> None:
         """Take the line away, if one was drawn."""
         if self._snapshot.phases:
-            _redraw("")
+            redraw("")
 
 
 def watch(job: JobDirectory, *, quiet: bool = False) -> JobSnapshot:
@@ -47,10 +47,10 @@ def watch(job: JobDirectory, *, quiet: bool = False) -> JobSnapshot:
     try:
         for snapshot in snapshots(job):
             if live:
-                _redraw(status_line(snapshot))
+                redraw(status_line(snapshot))
     finally:
         if live:
-            _redraw("")
+            redraw("")
     return snapshot
 
 
@@ -72,8 +72,10 @@ def is_live() -> bool:
 def status_line(snapshot: JobSnapshot) -> str:
     """One line: state, phase, share, time left and the latest figures; of a finished job, what it is remembered by."""
     if snapshot.state is State.QUEUED:
-        return f"queued: waits for {snapshot.waits_for or 'the device'} ({snapshot.device})"
+        return _waiting(snapshot)
     parts = [str(snapshot.state), show_elapsed(snapshot.elapsed())]
+    if snapshot.trouble and not snapshot.state.over:
+        parts.append(snapshot.trouble)
     if snapshot.state is State.FINISHED:
         return printable("  ".join(filter(None, [*parts, snapshot.headline()])))
     if progress := snapshot.progress:
@@ -86,7 +88,15 @@ def status_line(snapshot: JobSnapshot) -> str:
     return printable("  ".join(parts))
 
 
-def _redraw(line: str) -> None:
+def _waiting(snapshot: JobSnapshot) -> str:
+    """What a queued job waits for: a device that another holds, or what its executor says."""
+    if snapshot.waits_elsewhere:
+        return printable(f"queued on {snapshot.on}: {snapshot.waits_for}")
+    return f"queued: waits for {snapshot.waits_for or 'the device'} ({snapshot.device})"
+
+
+def redraw(line: str) -> None:
+    """Write a line over the one before, cut to the terminal; an empty one takes it away."""
     width = shutil.get_terminal_size().columns - 1
     sys.stderr.write(f"\r\x1b[K{clip(line, width, ellipsis='...')}")
     sys.stderr.flush()

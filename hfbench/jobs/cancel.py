@@ -13,6 +13,7 @@ from hfbench.errors import UsageError
 from hfbench.jobs.directory import JobDirectory, naming_the_folder, take_lock
 from hfbench.jobs.events import Cancelled
 from hfbench.jobs.follow import wait_until
+from hfbench.jobs.launch import adopt
 from hfbench.jobs.process import signal_group
 from hfbench.jobs.snapshot import JobSnapshot, State, read_job
 from hfbench.jobs.tail import has_final_event
@@ -20,6 +21,8 @@ from hfbench.jobs.writer import write_final
 
 SLACK = 5.0
 """Seconds a supervisor is given beyond the grace time of its job, before it is killed itself."""
+FAR_SLACK = 30.0
+"""The same for a keeper, which hands the request on, waits for the grace, has the job killed, and waits again."""
 
 
 class StillRunning(UsageError):
@@ -29,21 +32,26 @@ class StillRunning(UsageError):
 def request_cancel(job: JobDirectory) -> bool:
     """Ask a job to stop and return at once; False when it is over already, or no signal could be sent.
 
-    The file is for a worker on another machine, or one that has not said its process id yet: it looks for it.
+    The file is for a worker on another machine, or one that has not said its process id yet: it looks for it. Of a
+    job at an executor the keeper hands the request on; where that is gone, another is started.
     """
     snapshot = read_job(job)
     if snapshot.state.over:
         return False
     with naming_the_folder(job.path.parent):
         job.write("cancel.json", {"at": time.time(), "by": f"pid {os.getpid()} on {socket.gethostname()}"})
+    if snapshot.on:
+        adopt([job])
+        return True
     return _on_this_host(snapshot) and signal_group(snapshot.pid, snapshot.ticks, signal.SIGTERM)
 
 
 def cancel(job: JobDirectory) -> JobSnapshot:
     """Stop a job and return how it ended; what does not stop in its grace time is killed."""
     request_cancel(job)
-    snapshot = wait_until(job, lambda s: s.state.over, timeout=job.grace + SLACK)
-    if snapshot.state.over:
+    kept = bool(job.request.get("on"))
+    snapshot = wait_until(job, lambda s: s.state.over, timeout=job.grace + (FAR_SLACK if kept else SLACK))
+    if snapshot.state.over or kept:
         return _with_an_end(job, snapshot)
     if _on_this_host(snapshot):
         signal_group(snapshot.pid, snapshot.ticks, signal.SIGKILL)

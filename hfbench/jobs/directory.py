@@ -29,6 +29,8 @@ GRACE = 10.0
 """Seconds between asking a job to stop and killing it, unless its request says otherwise."""
 SHOWN = 5
 """Ids told of jobs that a word could mean, the latest."""
+KEPT_LOCK = "worker.lock"
+"""Held by a worker whose job's lock its keeper holds: one that was given up may run on beside its successor."""
 TAKEN = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 """What flock answers when another process holds the lock; anything else is trouble with the disk."""
 
@@ -120,27 +122,18 @@ class JobDirectory:
         write_json(self.path / name, data)
 
     def alive(self) -> bool:
-        """True while a worker holds the lock."""
-        try:
-            fd = open_regular(self.lock)
-        except OSError:
-            return False
-        try:
-            return not try_lock(fd, fcntl.LOCK_SH)
-        except OSError:
-            return False
-        finally:
-            os.close(fd)
+        """True while a worker, or the keeper of one, holds the lock."""
+        return held(self.lock)
 
 
-def create(root: Path, action: str, request: dict[str, Any]) -> tuple[JobDirectory, int]:
+def create(root: Path, action: str, request: dict[str, Any], job_id: str = "") -> tuple[JobDirectory, int]:
     """Make the folder of a new job with its request: the job, and a descriptor that holds its lock.
 
-    Made under a hidden name and then renamed: whoever sees a job sees one that is whole and locked.
-    JobsFolderError when the folder cannot be written.
+    An id is given only to a job that has one elsewhere. Made under a hidden name and then renamed: whoever sees a job
+    sees one that is whole and locked. JobsFolderError when the folder cannot be written.
     """
     stamp = time.strftime("%Y-%m-%dT%H-%M-%S")
-    job = JobDirectory(root / f"{stamp}-{action}-{secrets.token_hex(3)}")
+    job = JobDirectory(root / (job_id or f"{stamp}-{action}-{secrets.token_hex(3)}"))
     unseen = JobDirectory(root / f".new-{job.id}")
     lock = None
     try:
@@ -249,6 +242,20 @@ def take_lock(path: Path, *, patience: float = 0.0) -> int | None:
         os.close(fd)
         raise
     return fd
+
+
+def held(path: Path) -> bool:
+    """True while another process holds the lock; an absent file is held by nobody."""
+    try:
+        fd = open_regular(path)
+    except OSError:
+        return False
+    try:
+        return not try_lock(fd, fcntl.LOCK_SH)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
 
 
 def try_lock(fd: int, kind: int) -> bool:

@@ -55,6 +55,41 @@ class Queued(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Placed(Event):
+    """A keeper handed the job to an executor, which calls it `id`; told again when its node is known."""
+
+    kind: ClassVar[str] = "placed"
+    on: str
+    id: str
+    node: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting(Event):
+    """The job has not begun where it was handed to, and why."""
+
+    kind: ClassVar[str] = "waiting"
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requeued(Event):
+    """The executor begins the job again: what an earlier attempt told of its work is void."""
+
+    kind: ClassVar[str] = "requeued"
+    reason: str
+    attempt: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trouble(Event):
+    """The executor does not answer: the job may go on there. An empty reason ends it."""
+
+    kind: ClassVar[str] = "trouble"
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Running(Event):
     """The job has its device, if it needs one, and the action begins."""
 

@@ -22,9 +22,13 @@ from hfbench.jobs.events import (
     Metric,
     Progress,
     Queued,
+    Requeued,
     Running,
     Started,
+    Trouble,
+    Waiting,
 )
+from hfbench.jobs.executors.base import placement_of
 from hfbench.jobs.state import State as State
 from hfbench.jobs.tail import EventTail, log_tail
 from hfbench.units import show_value
@@ -93,6 +97,15 @@ class JobSnapshot:
     pid: int = 0
     ticks: int = 0
     waits_for: str = ""
+    """What a queued job waits for: the id of another job, or what an executor says."""
+    on: str = ""
+    """Where it was to run, as `--on` takes it; empty for this machine."""
+    place: str = ""
+    """What the executor calls it, and the node: `17_0 on n1`."""
+    trouble: str = ""
+    """What keeps its executor, or its keeper, from knowing more; the job may go on all the same."""
+    orphan: bool = False
+    """True when its keeper is gone: `adopt` starts another, which learns how the job is."""
     phases: tuple[PhaseProgress, ...] = ()
     series: dict[str, Series] = field(default_factory=dict)
     logs: tuple[Log, ...] = ()
@@ -112,6 +125,11 @@ class JobSnapshot:
     def progress(self) -> PhaseProgress | None:
         """The phase of the latest report."""
         return self.phases[-1] if self.phases else None
+
+    @property
+    def waits_elsewhere(self) -> bool:
+        """True when it waits for what its executor says, and not for a device that another job holds."""
+        return bool(self.on) and not self.device
 
     def elapsed(self, now: float | None = None) -> float:
         """Seconds the action has run, or ran."""
@@ -153,6 +171,7 @@ class Follower:
             label=str(request.get("label") or ""),
             environment=job.environment("name"),
             environment_why=job.environment("why"),
+            on=str(request.get("on") or ""),
             created=job.created,
             reason="" if request else "request.json is damaged",
         )
@@ -164,7 +183,9 @@ class Follower:
             return self._snapshot
         alive = self.job.alive()  # asked before reading: a worker writes its last event before it lets go
         snapshot = self.fold(self._tail.read())
-        if not alive and not snapshot.state.over:
+        if snapshot.on:
+            snapshot = _where_it_stands(self.job, snapshot, alive)
+        if not alive and not snapshot.orphan and not snapshot.state.over:
             snapshot = self._without_end(snapshot)
         if not snapshot.state.over and snapshot.state is not State.CANCELLING and self.job.read("cancel.json"):
             snapshot = replace(snapshot, state=State.CANCELLING)
@@ -185,6 +206,10 @@ class Follower:
                 touched[event.name] = event.unit
             elif isinstance(event, Progress):
                 phases = advance(phases, event)
+            elif isinstance(event, Requeued):
+                self._values.clear()
+                touched, phases = {}, ()
+                snapshot = _begun_again(snapshot, event)
             else:
                 snapshot = _after(snapshot, event)
         if phases is not snapshot.phases:
@@ -210,6 +235,22 @@ class Follower:
         when = _mtime(self.job.events) if self._tail.offset else snapshot.created
         reason = snapshot.reason or "the worker is gone and left no word"
         return replace(snapshot, state=State.DIED, ended=when, reason=reason)
+
+
+def _where_it_stands(job: JobDirectory, snapshot: JobSnapshot, alive: bool) -> JobSnapshot:
+    """With what its keeper knows that no event tells; a job whose keeper is gone may well go on."""
+    placement = placement_of(job)
+    if placement is None:
+        return snapshot
+    orphan = not alive and not snapshot.state.over
+    trouble = "its keeper is gone; hfbench jobs starts another" if orphan else placement.trouble
+    told: dict[str, Any] = {
+        "trouble": "" if snapshot.state.over else trouble,
+        "place": " on ".join(filter(None, (placement.id, placement.node))),
+        "orphan": orphan,
+    }
+    same = all(getattr(snapshot, name) == value for name, value in told.items())
+    return snapshot if same else replace(snapshot, **told)
 
 
 def read_job(job: JobDirectory) -> JobSnapshot:
@@ -245,6 +286,10 @@ def _after(snapshot: JobSnapshot, event: Event) -> JobSnapshot:
             return replace(snapshot, pid=event.pid, ticks=event.ticks, host=event.host)
         case Queued():
             return replace(snapshot, state=State.QUEUED, device=event.device, waits_for=event.waits_for)
+        case Waiting():
+            return replace(snapshot, state=State.QUEUED, waits_for=event.reason)
+        case Trouble() if event.reason:
+            return replace(snapshot, logs=(*snapshot.logs, _as_log(event))[-KEPT_LOGS:])
         case Running():
             return replace(snapshot, state=State.RUNNING, started=event.at, device=event.device, waits_for="")
         case Log():
@@ -261,6 +306,24 @@ def _after(snapshot: JobSnapshot, event: Event) -> JobSnapshot:
             return replace(snapshot, state=State.DIED, ended=event.at, reason=event.reason)
         case _:
             return snapshot
+
+
+def _begun_again(snapshot: JobSnapshot, event: Requeued) -> JobSnapshot:
+    """The snapshot of a job of which nothing counts so far but what was said."""
+    told = Log(at=event.at, text=f"begun again: {event.reason}", level="warning")
+    return replace(
+        snapshot,
+        state=State.QUEUED,
+        waits_for=event.reason,
+        started=None,
+        series={},
+        artifacts=(),
+        logs=(*snapshot.logs, told)[-KEPT_LOGS:],
+    )
+
+
+def _as_log(event: Trouble) -> Log:
+    return Log(at=event.at, text=event.reason, level="warning")
 
 
 def advance(phases: tuple[PhaseProgress, ...], event: Progress) -> tuple[PhaseProgress, ...]:

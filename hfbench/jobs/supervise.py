@@ -59,13 +59,19 @@ class Ending:
 
 
 def supervise(
-    job: JobDirectory, work: Callable[[], int], *, timeout: Callable[[], float | None], lock: int | None = None
+    job: JobDirectory,
+    work: Callable[[], int],
+    *,
+    timeout: Callable[[], float | None],
+    lock: int | None = None,
+    kept: bool = False,
 ) -> int:
     """Fork, let the child do `work` and return its exit status; write the last event if the child did not.
 
     `timeout()` gives the time (time.monotonic) at which the work must have ended, or None while there is no
     limit yet: the wait for a device does not count. The child leads a process group of its own, of which
-    nothing is left when it has ended, and lets go of `lock`: a stray of its own must not hold it.
+    nothing is left when it has ended, and lets go of `lock`: a stray of its own must not hold it. Of a `kept` worker
+    that a signal stopped, though nobody asked for it, the keeper tells the end: a scheduler may begin it again.
     """
     oom_before = _oom_kills()
     parent, signals = os.getpid(), _watch_signals()
@@ -89,10 +95,17 @@ def supervise(
         stopped_by=stopped_by,
         killed=killed,
     )
-    if not has_final_event(job):
+    if not has_final_event(job) and not (kept and _stopped_by_a_scheduler(job, ending)):
         write_final(job, last_words(ending, grace=job.grace, limit=job.request.get("timeout")))
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
+
+
+def _stopped_by_a_scheduler(job: JobDirectory, ending: Ending) -> bool:
+    """Whether a worker was stopped from outside while no cancel.json asks for it."""
+    code = os.waitstatus_to_exitcode(ending.status)
+    stopped = ending.stopped_by == "cancel" or code in (Exit.TERMINATED, -signal.SIGTERM)
+    return stopped and not (job.path / "cancel.json").exists()
 
 
 def last_words(ending: Ending, *, grace: float, limit: float | None) -> Event:

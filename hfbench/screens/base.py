@@ -25,8 +25,11 @@ from hfbench.widgets.see_through import SeeThrough
 if TYPE_CHECKING:
     from hfbench.app import Workbench
 
+COLUMNS, ROWS = 80, 24
+"""The smallest terminal that shows all there is; below it a line says so."""
+
 LEAST_COLUMNS, LEAST_ROWS = 60, 16
-"""Below this a screen shows only what size it needs; 80x24 is the smallest that is designed for."""
+"""Below this a screen shows only what size it needs."""
 
 
 class Body(SeeThrough, Vertical):
@@ -50,8 +53,9 @@ class BenchScreen(Screen[None]):
     BenchScreen {
         & > #body { height: 1fr; padding: 0 1; }
         & > #small { display: none; height: 1fr; }
-        &.-small > #body, &.-small > MachineStrip { display: none; }
+        &.-small > #body, &.-small > TourCard, &.-small > MachineStrip { display: none; }
         &.-small > #small { display: block; }
+        &.-cramped > #small { display: block; height: 1; padding: 0 1; color: $text-warning; }
     }
     """
 
@@ -91,9 +95,9 @@ class BenchScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """The frame around the body."""
         yield Breadcrumb(self.trail())
-        yield Static(id="small", markup=False)
         with Body(id="body"):
             yield from self.body()
+        yield Static(id="small", markup=False)
         yield MachineStrip(self.bench.machine.strip)
         yield KeyLine()
 
@@ -106,6 +110,11 @@ class BenchScreen(Screen[None]):
         """
         screens = (screen for screen in reversed(self.app.screen_stack) if isinstance(screen, BenchScreen))
         return self.app.is_running and next(screens, None) is self
+
+    def _on_timer_update(self) -> None:
+        """Textual lays out and paints here; what a slow line cannot carry yet stays marked, and is painted later."""
+        if self.bench.may_paint:
+            super()._on_timer_update()
 
     def on_screen_resume(self) -> None:
         """Show what happened while another screen was in front."""
@@ -120,9 +129,12 @@ class BenchScreen(Screen[None]):
             self._focused_before = self.focused
         elif not small and self.has_class("-small") and self._focused_before and self._focused_before.is_attached:
             self.call_after_refresh(self.set_focus, self._focused_before)
+        cramped = not small and (width < COLUMNS or height < ROWS)
         self.set_class(small, "-small")
-        if small:
-            need = f"hfbench needs {LEAST_COLUMNS}x{LEAST_ROWS}, and is made for 80x24 or more"
+        self.set_class(cramped, "-cramped")
+        made = f"made for {COLUMNS}x{ROWS} or more"
+        need = f"hfbench needs {LEAST_COLUMNS}x{LEAST_ROWS}, and is {made}" if small else f"{made}, some is left out"
+        if small or cramped:
             self.query_one("#small", Static).update(f"this terminal is {width}x{height}: {need}")
 
     @on(Trouble)
@@ -140,6 +152,11 @@ class BenchScreen(Screen[None]):
             self.query_one(Breadcrumb).show(self.trail(), (*self.status(), *recording))
             self.query_one(MachineStrip).show(self.bench.machine.strip)
 
+    @property
+    def filter_bar(self) -> FilterBar | None:
+        """The filter of what is seen, if that has one."""
+        return next((bar for bar in self.query(FilterBar) if bar.parent is not None and _in_view(bar)), None)
+
     def action_back(self) -> None:
         """First clear a filter that is kept; then to the screen below. The first screen stays."""
         for bar in self.query(FilterBar):
@@ -155,10 +172,8 @@ class BenchScreen(Screen[None]):
 
     def action_filter(self) -> None:
         """Open the filter of this screen, if it has one."""
-        for bar in self.query(FilterBar):
-            if bar.parent is not None and _in_view(bar):
-                bar.open()
-                return
+        if bar := self.filter_bar:
+            bar.open()
 
     async def copy(self, text: str) -> None:
         """Copy a text and say by which route."""

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container
-from textual.events import Resize
 from textual.timer import Timer
 
 from hfbench.screens.cache_asks import CacheListed, FileReader, FilesShown
@@ -23,19 +21,17 @@ from hfbench.widgets.facts_lines import Fact, facts_lines
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.glyphs import Glyphs, glyphs_of
 from hfbench.widgets.help import Help
+from hfbench.widgets.list_and_detail import ListAndDetail
 from hfbench.widgets.notice import Notice
 from hfbench.widgets.record_rows import Record
 from hfbench.widgets.record_table import RecordTable
-from hfbench.widgets.see_through import SeeThrough
 from hfbench.widgets.span_view import SpanView
 
 if TYPE_CHECKING:
     from hfbench.hub.caching.facts import CachedRepo
 
-WIDE = 110
 REST = 0.2
 """Seconds the cursor stays on a revision before its files are listed."""
-LEAST_LIST = 4
 
 HELP = Help(
     "Repository of the cache",
@@ -55,26 +51,12 @@ class RevisionTable(RecordTable):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "order", "order", show=False)]
 
 
-class RevisionRows(SeeThrough, Container):
-    """The table, and below or beside it the files."""
-
-
 class CacheRepoScreen(CacheKeys):
     """One repository of the cache."""
 
     help = HELP
 
     filters = True
-
-    DEFAULT_CSS = """
-    CacheRepoScreen {
-        & RevisionRows { height: 1fr; layout: vertical; }
-        & SpanView { height: 1fr; margin-top: 1; }
-        &.-wide RevisionRows { layout: horizontal; }
-        &.-wide RevisionTable { width: 60%; }
-        &.-wide SpanView { width: 1fr; margin: 0 0 0 3; }
-    }
-    """
 
     def __init__(self, path: str, known: KnownCache) -> None:
         super().__init__(known)
@@ -103,9 +85,7 @@ class CacheRepoScreen(CacheKeys):
         """Filter, trouble, revisions, files."""
         yield FilterBar()
         yield Notice()
-        with RevisionRows():
-            yield RevisionTable(COLUMNS, empty="no revision, and nothing left over")
-            yield SpanView()
+        yield ListAndDetail(RevisionTable(COLUMNS, empty="no revision, and nothing left over"))
 
     def on_mount(self) -> None:
         """Show what the list knew."""
@@ -115,19 +95,6 @@ class CacheRepoScreen(CacheKeys):
     def on_unmount(self) -> None:
         """Nobody looks any more."""
         self._reader.stop()
-
-    def on_resize(self, event: Resize) -> None:
-        """Beside each other where there is room."""
-        super().on_resize(event)
-        self.set_class(event.size.width >= WIDE, "-wide")
-        self.call_after_refresh(self._share_room)
-
-    def _share_room(self) -> None:
-        """Above the text the list takes what it needs, and at most half."""
-        if self.here:
-            most = max(LEAST_LIST, self.query_one(RevisionRows).size.height // 2)
-            wanted = min(max(LEAST_LIST, len(self._records) + 2), most)
-            self.query_one(RevisionTable).styles.height = "1fr" if self.has_class("-wide") else wanted
 
     # -- what the cursor is on ------------------------------------------------
 
@@ -181,7 +148,7 @@ class CacheRepoScreen(CacheKeys):
     def _moved(self) -> None:
         if self.in_front:
             self._paint_one()
-            self.query_one(SpanView).action_scroll_ends(-1)
+            self.query_one(ListAndDetail).to_top()
             self._follow()
 
     def _follow(self) -> None:
@@ -220,7 +187,7 @@ class CacheRepoScreen(CacheKeys):
         if records != self._records:
             self._records = records
             self.query_one(RevisionTable).show(records)
-            self._share_room()
+            self.query_one(ListAndDetail).share_room()
         self.refresh_frame()
         self._paint_one()
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container
-from textual.events import Resize
 from textual.timer import Timer
 
 from hfbench.paths import expand
@@ -26,23 +24,17 @@ from hfbench.widgets.facts_lines import Fact, facts_lines
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.glyphs import glyphs_of
 from hfbench.widgets.help import Help
+from hfbench.widgets.list_and_detail import ListAndDetail
 from hfbench.widgets.notice import Notice
 from hfbench.widgets.record_rows import Record
 from hfbench.widgets.record_table import RecordTable
-from hfbench.widgets.see_through import SeeThrough
 from hfbench.widgets.span_view import SpanView
 
 if TYPE_CHECKING:
     from hfbench.engines.listing import Listed, Unread
 
-WIDE = 110
-"""Columns from which the engine under the cursor is told beside the list."""
-
 REST = 0.3
 """Seconds the cursor stays on an engine before its manifest is read: whoever scrolls past asks for nothing."""
-
-LEAST_LIST = 4
-"""Lines kept for the list above the text, its header among them."""
 
 LOOKING = "looking for engines ..."
 NOTHING = "no engine yet: n builds one, and so does E on the page of a model"
@@ -68,10 +60,6 @@ class EngineTable(RecordTable):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "order", "order", show=False)]
 
 
-class Beside(SeeThrough, Container):
-    """A list, and below or beside it the row under its cursor."""
-
-
 class EnginesScreen(EngineKeys):
     """Engines of the configured folders and of finished builds, and the one under the cursor."""
 
@@ -84,16 +72,6 @@ class EnginesScreen(EngineKeys):
         Binding("slash", "filter", "filter", id="screen.filter"),
         Binding("u", "update", "update", show=False, id="engines.update"),
     ]
-
-    DEFAULT_CSS = """
-    EnginesScreen {
-        & Beside { height: 1fr; layout: vertical; }
-        & SpanView { height: 1fr; margin-top: 1; }
-        &.-wide Beside { layout: horizontal; }
-        &.-wide EngineTable { width: 60%; }
-        &.-wide SpanView { width: 1fr; margin: 0 0 0 3; }
-    }
-    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -131,9 +109,7 @@ class EnginesScreen(EngineKeys):
         """Filter, trouble, the list, one of it."""
         yield FilterBar()
         yield Notice()
-        with Beside():
-            yield EngineTable(COLUMNS, empty=LOOKING)
-            yield SpanView()
+        yield ListAndDetail(EngineTable(COLUMNS, empty=LOOKING))
 
     def on_mount(self) -> None:
         """Ask what jobs have built; the list follows."""
@@ -145,19 +121,6 @@ class EnginesScreen(EngineKeys):
         super().on_unmount()
         self._jobs.stop()
         self._listing.stop()
-
-    def on_resize(self, event: Resize) -> None:
-        """Beside each other where there is room."""
-        super().on_resize(event)
-        self.set_class(event.size.width >= WIDE, "-wide")
-        self.call_after_refresh(self._share_room)
-
-    def _share_room(self) -> None:
-        """Above the text the list takes what it needs, and at most half."""
-        if self.is_mounted:
-            most = max(LEAST_LIST, self.query_one(Beside).size.height // 2)
-            wanted = min(max(LEAST_LIST, len(self._records) + 2), most)
-            self.query_one(EngineTable).styles.height = "1fr" if self.has_class("-wide") else wanted
 
     def on_screen_resume(self) -> None:
         """Something may have been checked or built meanwhile."""
@@ -224,7 +187,7 @@ class EnginesScreen(EngineKeys):
             self.bench.places.engine = message.key
         if self.in_front:
             self._paint_one()
-            self.query_one(SpanView).action_scroll_ends(-1)
+            self.query_one(ListAndDetail).to_top()
             self._follow()
 
     def _follow(self) -> None:
@@ -265,7 +228,7 @@ class EnginesScreen(EngineKeys):
         if records != self._records:
             self._records = records
             self.query_one(EngineTable).show(records)
-            self._share_room()
+            self.query_one(ListAndDetail).share_room()
         self._paint_one()
 
     def _paint_one(self) -> None:

@@ -18,6 +18,7 @@ MAIN = {
     "doctor": "doctor:DoctorScreen",
     "cache": "cache:CacheScreen",
     "registry": "registry:RegistryScreen",
+    "sweeps": "sweeps:SweepsScreen",
 }
 """Modules and classes of the screens behind the digits, in the order of these."""
 
@@ -32,6 +33,7 @@ def main_screen(name: str) -> type[BenchScreen]:
 def holders() -> tuple[type, ...]:
     """Screens, tabs and widgets whose keys a key map may change."""
     from hfbench.screens.cache_page import CacheRepoScreen
+    from hfbench.screens.compare import CompareScreen
     from hfbench.screens.convert import ConvertScreen
     from hfbench.screens.diff import TABS as DIFF_TABS
     from hfbench.screens.diff import DiffScreen
@@ -41,10 +43,12 @@ def holders() -> tuple[type, ...]:
     from hfbench.screens.job import JobScreen
     from hfbench.screens.launch import LaunchScreen
     from hfbench.screens.model import TABS, ModelScreen
+    from hfbench.screens.sweep import SweepScreen
     from hfbench.widgets.convert_chooser import ConvertChooser
     from hfbench.widgets.fit_grid import FitGrid
     from hfbench.widgets.form import Form
     from hfbench.widgets.gpu_grid import GpuGrid
+    from hfbench.widgets.heat_grid import HeatGrid
     from hfbench.widgets.kernel_matrix import KernelMatrix
     from hfbench.widgets.plan_table import PlanTable
 
@@ -55,7 +59,8 @@ def holders() -> tuple[type, ...]:
     conversions: tuple[type, ...] = (ConvertScreen, ConvertChooser, PlanTable)
     engines: tuple[type, ...] = (main["engines"], EngineScreen, main["doctor"])
     stores: tuple[type, ...] = (main["cache"], CacheRepoScreen, main["registry"])
-    return (*models, *others, *cards, *conversions, *engines, *stores)
+    sweeps: tuple[type, ...] = (main["sweeps"], SweepScreen, HeatGrid, CompareScreen)
+    return (*models, *others, *cards, *conversions, *engines, *stores, *sweeps)
 
 
 def bindings_of(kinds: Iterable[type]) -> list[tuple[str, str, str]]:

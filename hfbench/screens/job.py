@@ -64,7 +64,8 @@ class JobScreen(BenchScreen):
     help = Help(
         "Job",
         "The job runs in a process of its own; this page only reads its folder, so that you can leave and come back.\n"
-        "`l` walks through result, log, output, environment and request. `c` asks before it cancels.",
+        "`l` walks through result, log, output, environment and request. `c` asks before it cancels. `=` compares it "
+        "with the jobs that are marked; where none is, it marks this one and goes to the jobs for another.",
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -72,6 +73,7 @@ class JobScreen(BenchScreen):
         Binding("l", "pane(1)", "log", id="job.pane"),
         Binding("e", "show_pane('environment')", "environment", id="job.environment"),
         Binding("R", "rerun", "rerun", id="job.rerun"),
+        Binding("equals_sign", "compare_job", "compare", id="job.compare"),
         Binding("y", "copy_command", "copy command", id="job.copy"),
         Binding("escape", "back", "back", id="screen.back"),
     ]
@@ -276,12 +278,24 @@ class JobScreen(BenchScreen):
         """Stop it; the follower sees how it ends."""
         cancel(self.job)
 
+    def action_compare_job(self) -> None:
+        """Compare it with the jobs that are marked, or mark it as the first of two."""
+        others = [job for job in self.bench.places.marked_jobs if job != self.job.id]
+        if others:
+            self.bench.open_compare([*others, self.job.id])
+            return
+        self.bench.places.marked_jobs = [self.job.id]
+        self.bench.action_go("jobs")
+        self.notify("this job is marked: mark another with space, then = compares them")
+
     def action_rerun(self) -> None:
         """The form, filled as this job was."""
         if self._read_first(self.action_rerun):
             return
         if self.snapshot and self.snapshot.action in actions():
-            self.bench.open_form(self.snapshot.action, self.snapshot.params, runs_in=_asked_in(self.snapshot))
+            self.bench.open_form(
+                self.snapshot.action, self.snapshot.params, runs_in=_asked_in(self.snapshot), on=self.snapshot.on
+            )
         else:
             self.notify("this hfbench does not know the job's action")
 
@@ -293,7 +307,10 @@ class JobScreen(BenchScreen):
         if spec and self.snapshot:
             words, asked = ["hfbench", *spec.name.split(".")], _asked_in(self.snapshot)
             command = command_line(words, spec.params, self.snapshot.params)
-            await self.copy(f"{command} --in {shlex.quote(asked)}" if asked else command)
+            options = {"--in": asked, "--on": self.snapshot.on}
+            await self.copy(
+                " ".join([command, *(f"{flag} {shlex.quote(text)}" for flag, text in options.items() if text)])
+            )
 
 
 def _asked_in(snapshot: JobSnapshot) -> str:

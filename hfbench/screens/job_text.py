@@ -62,15 +62,19 @@ def heading(snapshot: JobSnapshot) -> str:
         if value not in (None, "", []) and value != defaults.get(name)
     ]
     told += [f"in {snapshot.environment}"] if snapshot.environment else []
+    told += [f"on {snapshot.on}"] if snapshot.on else []
     return printable("  ".join(told))
 
 
 def status(snapshot: JobSnapshot, now: float | None = None) -> tuple[str, ...]:
     """State, running time and device for the title line."""
+    if snapshot.state is State.QUEUED and snapshot.waits_elsewhere:
+        return tuple(map(printable, filter(None, (f"queued: {snapshot.waits_for}", snapshot.trouble))))
     if snapshot.state is State.QUEUED:
         holder = snapshot.waits_for.rpartition("-")[2]
         return (f"queued: waits for {holder or 'the device'}", snapshot.device)
-    return tuple(filter(None, (f"{snapshot.state} {show_elapsed(snapshot.elapsed(now))}", snapshot.device[:12])))
+    told = (f"{snapshot.state} {show_elapsed(snapshot.elapsed(now))}", snapshot.device[:12], snapshot.trouble)
+    return tuple(map(printable, filter(None, told)))
 
 
 def phases(snapshot: JobSnapshot, now: float | None = None) -> tuple[Phase, ...]:
@@ -121,6 +125,8 @@ def request_lines(snapshot: JobSnapshot, folder: str) -> list[str]:
     lines = [f"id: {snapshot.id}", f"folder: {folder}", f"action: {snapshot.action}"]
     if snapshot.environment:
         lines.append(": ".join(filter(None, (f"environment: {snapshot.environment}", snapshot.environment_why))))
+    if snapshot.on:
+        lines.append(", ".join(filter(None, (f"on: {snapshot.on}", snapshot.place))))
     lines += [f"  {name}: {_flat(value)}" for name, value in snapshot.params.items()]
     lines += [f"artifact: {each.path}  {show_value(each.bytes, 'B')}  {each.what}" for each in snapshot.artifacts]
     return [printable(line) for line in lines]

@@ -27,7 +27,7 @@ from hfbench.widgets.glyphs import State as Sign
 from hfbench.widgets.help import Help
 from hfbench.widgets.notice import Notice
 from hfbench.widgets.record_columns import Column
-from hfbench.widgets.record_rows import Record
+from hfbench.widgets.record_rows import MARK, Record, toggled
 from hfbench.widgets.record_table import RecordTable
 
 SIGNS: dict[State, Sign] = {
@@ -48,6 +48,12 @@ COLUMNS = (
     Column("result", "Result", flexible=True, min=20, max=48),
     Column("started", "Started", align="right", priority=2),
 )
+FIRST = 100
+"""Jobs that are shown before all of them are."""
+
+AGO = 10.0
+"""Seconds between two repaints of how long ago jobs began."""
+
 TICK = 1.0
 """Seconds between two repaints of running times."""
 
@@ -58,7 +64,8 @@ class JobsScreen(BenchScreen):
     help = Help(
         "Jobs",
         "Jobs run in processes of their own: they are here whoever started them, and stay when you leave.\n"
-        "`enter` opens one, `c` cancels it, `D` deletes a job that is over, `/` filters.",
+        "`enter` opens one, `c` cancels it, `D` deletes a job that is over, `/` filters. `space` marks jobs, `=` "
+        "compares those that are marked with the first of them.",
     )
 
     filters = True
@@ -66,9 +73,16 @@ class JobsScreen(BenchScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "cancel", "cancel", id="jobs.cancel"),
         Binding("slash", "filter", "filter", id="screen.filter"),
+        Binding("space", "mark", "mark", id="jobs.mark"),
+        Binding("equals_sign", "compare_marked", "compare", id="jobs.compare"),
         Binding("y", "copy_id", "copy id", id="jobs.copy"),
         Binding("D", "delete", "delete", id="jobs.delete"),
     ]
+
+    _rows: Sequence[JobRow] = ()
+    """What the table shows."""
+    _told = 0.0
+    """When it was told how long ago jobs began."""
 
     def trail(self) -> tuple[str, ...]:
         """The list itself."""
@@ -102,9 +116,23 @@ class JobsScreen(BenchScreen):
         self.bench.open_job(message.key)
 
     def show_rows(self, rows: Sequence[JobRow]) -> None:
-        """Repaint the table."""
-        now = time.time()
-        self.query_one(RecordTable).show([record_of(row, now) for row in rows])
+        """Repaint the table: of the same rows as before only what time changes, for there may be ten thousand."""
+        now, marked = time.time(), frozenset(self.bench.places.marked_jobs)
+        if rows is not self._rows:
+            if not self._rows and len(rows) > FIRST:  # the newest are seen at once, the others while they are read
+                self.call_after_refresh(self._show_latest)
+                rows = rows[:FIRST]
+            self._rows, self._told = rows, now
+            self.query_one(RecordTable).show([record_of(row, now, marked=row.id in marked) for row in rows])
+            return
+        seen = frozenset(self.query_one(RecordTable).in_view) if now - self._told >= AGO else frozenset()
+        self._told = now if seen else self._told
+        changing = [row for row in rows if row.id in seen or not row.state.over]
+        self.query_one(RecordTable).update([record_of(row, now, marked=row.id in marked) for row in changing])
+
+    def _show_latest(self) -> None:
+        if self.is_mounted:
+            self.show_rows(self.bench.machine.known_jobs)
 
     def _tick(self) -> None:
         if self.in_front and any(not row.state.over for row in self.bench.machine.known_jobs):
@@ -114,6 +142,22 @@ class JobsScreen(BenchScreen):
         """The id of the job under the cursor."""
         if key := self.query_one(RecordTable).current:
             await self.copy(key)
+
+    def action_mark(self) -> None:
+        """Mark the job under the cursor, or take its mark away."""
+        if key := self.query_one(RecordTable).current:
+            self.bench.places.marked_jobs = toggled(self.bench.places.marked_jobs, key)
+            self._told = 0.0  # what is in view is told anew at once
+            self.show_rows(self.bench.machine.known_jobs)
+
+    def action_compare_marked(self) -> None:
+        """Compare the jobs that are marked, all with the first."""
+        known = {row.id for row in self.bench.machine.known_jobs}
+        self.bench.places.marked_jobs = [job for job in self.bench.places.marked_jobs if job in known]
+        if len(self.bench.places.marked_jobs) < 2:
+            self.notify("mark two jobs or more with space, then = compares them")
+        else:
+            self.bench.open_compare(self.bench.places.marked_jobs)
 
     def action_cancel(self) -> None:
         """Ask, then stop the job under the cursor."""
@@ -146,13 +190,13 @@ class JobsScreen(BenchScreen):
         Background(self, Trouble).start(done)
 
 
-def record_of(row: JobRow, now: float) -> Record:
+def record_of(row: JobRow, now: float, *, marked: bool = False) -> Record:
     """A job as a row of the table."""
     told = row.headline if row.state is State.FINISHED or not row.note else row.note
     return Record(
         key=row.id,
         cells={
-            "job": row.short_id,
+            "job": f"{MARK} {row.short_id}" if marked else row.short_id,
             "state": str(row.state),
             "action": printable(row.action),
             "label": printable(row.label),

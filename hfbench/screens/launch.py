@@ -1,16 +1,18 @@
-"""The Launch screen: one form for every action, with the command and the script step it stands for."""
+"""The Launch screen: one form for every action, with the command and the script it stands for: a job, or a sweep."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import DescendantFocus
+from textual.message import Message
 from textual.widgets import Static
 
 from hfbench.actions.base import Spec
@@ -19,17 +21,21 @@ from hfbench.actions.registry import find
 from hfbench.config import HERE
 from hfbench.environments.choose import place_for
 from hfbench.errors import HfbenchError
+from hfbench.jobs.executors.spec import LOCAL
 from hfbench.jobs.leases import holder
 from hfbench.models.reference import resolve
 from hfbench.paths import leases_root
 from hfbench.screens.background import Background
 from hfbench.screens.base import BenchScreen
+from hfbench.screens.launch_sweep import MOST_CELLS, script_of, start_sweep, time_of
 from hfbench.screens.messages import Latest, Trouble
+from hfbench.screens.recording import save_script
 from hfbench.text import printable
 from hfbench.widgets.facts_lines import Fact
 from hfbench.widgets.facts_table import FactsTable
 from hfbench.widgets.form import FieldInput, Form, help_of
 from hfbench.widgets.form_state import FormState
+from hfbench.widgets.glyphs import glyphs_of
 from hfbench.widgets.help import Help
 
 RUNS_IN = Param(
@@ -49,6 +55,22 @@ RUNS_IN = Param(
 )
 
 
+RUNS_ON = replace(
+    RUNS_IN,
+    name="on",
+    help="Where it runs; a sweep may spread over several",
+    default=(LOCAL,),
+    many=True,
+)
+
+
+@dataclass
+class SweepStarted(Message):
+    """A sweep is on its way."""
+
+    name: str
+
+
 @dataclass
 class LookedUp(Latest):
     """What a form amounts to on this machine."""
@@ -62,13 +84,16 @@ class LaunchScreen(BenchScreen):
 
     help = Help(
         "Launch",
-        "Fields are checked as you type. `enter` starts the job in a process of its own: it goes on when you leave.\n"
-        "`y` copies the command, `s` the step of a script.",
+        "Fields are checked as you type. `enter` starts the job in a process of its own: it goes on when you leave. A "
+        "field that is a list such as 1,8,32 or a range such as 16..128*2 makes it a sweep: a job for each "
+        "combination.\n"
+        "`y` copies the command, `s` the step of a script, or all of it where it is a sweep; `S` saves the script.",
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "copy_command", "copy command", id="launch.copy-command"),
         Binding("s", "copy_step", "copy script step", id="launch.copy-step"),
+        Binding("S", "save", "save script", id="launch.save"),
         Binding("L", "lease", "do not wait for device", show=False, id="launch.lease"),
     ]
 
@@ -85,16 +110,22 @@ class LaunchScreen(BenchScreen):
         values: Mapping[str, object] | None = None,
         *,
         environments: Sequence[str] = (),
+        executors: Sequence[str] = (),
         runs_in: str = "",
+        on: str = "",
     ) -> None:
         super().__init__()
         self.spec = find(action)
         choices = tuple(dict.fromkeys([HERE, *environments, *filter(None, [runs_in])]))
-        runs = (replace(RUNS_IN, choices=choices),) if len(choices) > 1 else ()
-        self.state = FormState.of(self.spec, {**(values or {}), RUNS_IN.name: runs_in}, runs)
+        places = tuple(dict.fromkeys([LOCAL, *executors, *filter(None, [on])]))
+        offered = ((RUNS_IN, choices), (RUNS_ON, places))
+        runs = tuple(replace(param, choices=several) for param, several in offered if len(several) > 1)
+        given = {**(values or {}), RUNS_IN.name: runs_in, RUNS_ON.name: (on or LOCAL,)}
+        self.state = FormState.of(self.spec, given, runs)
         self.lease = True
         self.facts: dict[str, Fact] = {}
         self._background = Background(self, Trouble)
+        self._starting = Background(self, Trouble)
         self._places: dict[tuple[str, tuple[str, ...]], Fact] = {}
         self._placing = threading.Lock()
 
@@ -133,16 +164,37 @@ class LaunchScreen(BenchScreen):
 
     @on(Form.Submitted)
     def _submitted(self, message: Form.Submitted) -> None:
-        request = message.state.request
+        state, on = message.state, _asked_on(message.state)
+        request = state.request
         if request is None:
             self.bench.complain("the form cannot be started: a field is wrong")
-            return
+        elif state.axes:
+            self._start_sweep(state)
+        elif len(on) > 1:
+            self.bench.complain("one job runs in one place: name one, or vary a field to make it a sweep")
+        else:
+            self.app.pop_screen()
+            self.bench.start_job(request, lease=self.lease, runs_in=_asked_in(state), on=on[0])
+
+    def _start_sweep(self, state: FormState) -> None:
+        if state.cells > MOST_CELLS:
+            self.bench.complain(f"that makes {state.cells:,} cells; a sweep may have {MOST_CELLS:,}: leave values out")
+        elif not self._starting.busy:
+            runs_in, on = _asked_in(state), _asked_on(state)
+            self._starting.start(lambda stopped, post: post(SweepStarted(start_sweep(state, runs_in=runs_in, on=on))))
+
+    @on(SweepStarted)
+    def _sweep_started(self, message: SweepStarted) -> None:
+        if self.bench.recorder.recording:
+            self.notify("not recorded: the sweep keeps a script of its own, sweep.hfb.yaml in its folder")
         self.app.pop_screen()
-        self.bench.start_job(request, lease=self.lease, runs_in=_asked_in(message.state))
+        self.bench.open_sweep(message.name)
 
     def show_facts(self) -> None:
         """The lines below the form."""
         facts = [self.facts[name] for name in ("model", "device", "waits", "needs") if name in self.facts]
+        if self.state.axes:
+            facts.insert(0, self._sweep_fact())
         if isinstance(field := self.focused, FieldInput):  # its hint beside it is cut to the room there is
             facts.insert(0, Fact(field.param.name, help_of(field.param), "muted"))
         for name, problem in list(self.state.problems.items())[:1]:
@@ -151,6 +203,14 @@ class LaunchScreen(BenchScreen):
             facts.append(Fact("device", "does not wait until it is free (L waits again)", "warn"))
         facts.append(Fact("command", self.state.command))
         self.query_one(FactsTable).show(facts)
+
+    def _sweep_fact(self) -> Fact:
+        """How many cells, and how long they may take once that is known."""
+        cells = self.state.cells
+        if cells > MOST_CELLS:
+            return Fact("sweep", f"of {cells:,} cells, and {MOST_CELLS:,} is the most: leave values out", "error")
+        told = f" {glyphs_of(self.app).dot} {self.facts['time'].value}" if "time" in self.facts else ""
+        return Fact("sweep", f"of {cells:,} cell{'s' * (cells != 1)}{told}")
 
     def facts_of(self, state: FormState) -> dict[str, Fact]:
         """Resolve the model, see whether the device is free and whether this Python has what it takes."""
@@ -168,6 +228,9 @@ class LaunchScreen(BenchScreen):
                 facts["device"] = Fact("device", str(error), "error")
         with self._placing:  # asking an environment may take as long as its limit: once for all keys pressed meanwhile
             facts["needs"] = self._place(_asked_in(state), self.spec.needing(state.values))
+        if state.axes and state.request is not None and state.cells <= MOST_CELLS:
+            with contextlib.suppress(HfbenchError):  # whoever starts it is told why it cannot be
+                facts["time"] = Fact("time", time_of(state, _asked_on(state)))
         return {name: fact for name, fact in facts.items() if fact.value}
 
     def _place(self, asked: str, spec: Spec) -> Fact:
@@ -210,12 +273,36 @@ class LaunchScreen(BenchScreen):
         if request is None:
             self.bench.complain("the form has a wrong field: a step cannot be made of it")
             return
+        if self.state.axes:
+            await self.copy(script_of(self.state, self._script_name, _asked_in(self.state)))
+            return
         from hfbench.scripts.format import arguments_of, step_text
 
         arguments = arguments_of(self.spec, request)
         if asked := _asked_in(self.state):
             arguments[RUNS_IN.name] = asked
+        if (places := _asked_on(self.state)) != RUNS_ON.default:
+            arguments[RUNS_ON.name] = places[0]
         await self.copy(step_text(self.spec.name, arguments))
+
+    @property
+    def _script_name(self) -> str:
+        """What a script of this form is called."""
+        return " ".join((self.spec.name, *self.state.axes))
+
+    @work
+    async def action_save(self) -> None:
+        """Ask for a file and write the script of this form, with a matrix where fields are varied."""
+        state = self.state
+        if state.request is None:
+            self.bench.complain("the form has a wrong field: a script cannot be made of it")
+            return
+        try:
+            text = script_of(state, self._script_name, _asked_in(state))
+        except HfbenchError as error:
+            self.bench.complain(error)
+        else:
+            await save_script(self.bench, text, "-".join((self.spec.name, *state.axes)))
 
     def action_lease(self) -> None:
         """Wait for the device, or do not."""
@@ -226,6 +313,12 @@ class LaunchScreen(BenchScreen):
 def _asked_in(state: FormState) -> str:
     """The environment the form names; empty leaves it to hfbench."""
     return str(state.running.get(RUNS_IN.name, ""))
+
+
+def _asked_on(state: FormState) -> tuple[str, ...]:
+    """The places the form names; this machine where it names none."""
+    places = state.running.get(RUNS_ON.name)
+    return tuple(map(str, places)) if isinstance(places, tuple) and places else (LOCAL,)
 
 
 def _device_facts(device: str, *, needs_gpu: bool) -> dict[str, Fact]:

@@ -277,6 +277,11 @@ class ModelsScreen(ModelsKeys):
             self._show_models()
             self._look_at(self.source)
 
+    def bring(self, source: str) -> None:
+        """Bring one of the sources to the front, if there is one of that name."""
+        if self.query_one("#sources", RecordTable).move_to(source):
+            self._choose_source(source)
+
     @on(FilterBar.Changed)
     def _filter(self, message: FilterBar.Changed) -> None:
         self.models.filter = message.text

@@ -20,6 +20,7 @@ EVERYWHERE = {
     "compare": ("compare models", "Choose a second model and show what sets it apart from the one in view"),
     "convert": ("convert", "Plan, write and prove a conversion of the model in view to Megatron, or back"),
     "convert(True)": ("convert another", "Choose a model, or a checkpoint of Megatron, and convert it"),
+    "tour": ("tour", "A guided walk: a card says what is seen and what to press; again ends it"),
     "jump": ("jump", "Show a letter on every region that takes keys"),
     "help": ("help", "Say what is focused and which keys work"),
     "quit": ("quit", "Leave; jobs go on"),

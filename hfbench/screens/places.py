@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 @dataclass
 class Places:
     """The card, the row of the matrix with the kernels that are folded there, the engine by its path, the check by its
-    id, and whether only trouble was shown; an empty one is the first row."""
+    id, whether only trouble was shown, the sweep by its name, and the jobs that are marked; an empty one is the first
+    row."""
 
     card: int = 0
     kernel: str = ""
@@ -17,3 +18,5 @@ class Places:
     engine: str = ""
     check: str = ""
     only_trouble: bool = False
+    sweep: str = ""
+    marked_jobs: list[str] = field(default_factory=list)

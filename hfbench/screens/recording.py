@@ -1,4 +1,4 @@
-"""Ends a recording: asks where to save it, and says how to replay it."""
+"""Asks where to save a script, such as a recording that ends, and says how to replay it."""
 
 from __future__ import annotations
 
@@ -38,3 +38,19 @@ async def end_recording(app: Workbench) -> bool:
         return False
     app.notify(f"saved {path}; replay it with: hfbench --script {path}", markup=False)
     return True
+
+
+async def save_script(app: Workbench, text: str, name: str) -> None:
+    """Ask for a file and write a script to it; nothing is written when the answer is empty or escape."""
+    from hfbench.scripts.record import write_script
+
+    answer = await app.push_screen_wait(AskText("Save the script as (escape leaves it):", f"{name}{SUFFIX}"))
+    if not answer:
+        return
+    path = expand(answer)
+    try:
+        write_script(path, text)
+    except HfbenchError as error:
+        app.complain(error)
+    else:
+        app.notify(f"saved {path}; run it with: hfbench --script {path}", markup=False)

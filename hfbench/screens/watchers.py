@@ -48,7 +48,9 @@ class Watchers:
         sampler.close()
 
     def _jobs(self) -> None:
+        from hfbench.jobs.directory import JobDirectory
         from hfbench.jobs.history import History
+        from hfbench.jobs.launch import adopt
 
         history: History | None = None
         before: tuple[JobRow, ...] | None = None
@@ -58,6 +60,7 @@ class Watchers:
             try:
                 history = history or History(self.jobs_root)
                 rows, now_trouble = tuple(history.rows()), ""
+                adopt(JobDirectory(self.jobs_root / row.id) for row in rows if not row.state.over)
             except HfbenchError as error:
                 rows, now_trouble = (), str(error)
             if (rows, now_trouble) != (before, trouble):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from hfbench.actions.base import Action, Spec
 from hfbench.actions.params import Param, Problem
-from hfbench.config import HERE
+from hfbench.config import HERE, ExecutorConfig
 from hfbench.errors import HfbenchError, UsageError
+from hfbench.jobs.executors.spec import parse_on
 from hfbench.scripts.errors import Code, Problems
 from hfbench.scripts.parse import RESERVED, Step, scalars_of
 from hfbench.scripts.tree import Entry, Listing, Plain, Scalar, Table, Value, described
@@ -144,6 +145,27 @@ def environment_of(step: Step, spec: Spec, known: Collection[str], environment: 
         problems.add(Code.BAD_ENVIRONMENT, scalar.span, f"no environment is called {name!r}", hint)
     else:
         return name
+    return ""
+
+
+def place_of(
+    step: Step, spec: Spec, named: Mapping[str, ExecutorConfig], environment: Environment, problems: Problems
+) -> str:
+    """Where a step's job runs, as `--on` takes it; empty without one or when it is wrong."""
+    if (scalar := step.on) is None:
+        return ""
+    try:
+        text = environment.value(scalar)
+        where = parse_on(text if isinstance(text, str) and text else scalar.text, named)
+        if spec.inline and not where.is_local:
+            message = f"{spec.name} runs in the process of the script: `on` is for actions that run as jobs"
+            problems.add(Code.BAD_PLACE, scalar.span, message, "remove it")
+            return ""
+        return where.text
+    except Broken:
+        pass
+    except UsageError as error:
+        problems.add(Code.BAD_PLACE, scalar.span, error.found, error.remedy)
     return ""
 
 

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hfbench.actions.base import Spec
-from hfbench.scripts.arguments import RequestBuilder, environment_of, find_action, known_arguments, timeout_of
+from hfbench.config import ExecutorConfig
+from hfbench.scripts.arguments import (
+    RequestBuilder,
+    environment_of,
+    find_action,
+    known_arguments,
+    place_of,
+    timeout_of,
+)
 from hfbench.scripts.errors import Code, Problems, ScriptError
 from hfbench.scripts.expand import expand
 from hfbench.scripts.expectation import EXAMPLE, BadExpectation, Expectation, mismatch, parse_expectation
@@ -31,17 +39,23 @@ class Checked:
     warnings: tuple[ScriptError, ...]
 
 
-def check(source: bytes, file: Path, actions: Mapping[str, Spec], environments: Collection[str] = ()) -> Checked:
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """Names that a script may use and a configuration declares: environments for `in`, executors for `on`."""
+
+    environments: Collection[str] = ()
+    executors: Mapping[str, ExecutorConfig] = field(default_factory=dict)
+
+
+def check(source: bytes, file: Path, actions: Mapping[str, Spec], known: Known | None = None) -> Checked:
     """Check a script whole: text, shape, names, and every value of every cell. Nothing is run and nothing is read
-    but `source`; `environments` are the names that `in` may have."""
+    but `source`."""
+    known = known or Known()
     problems = Problems()
     script = parse(read_tree(source, problems), problems)
     variables = check_variables(script, _texts(script), problems)
     saved = _saved(script, actions, problems)
-    steps = [
-        _CheckedStep(step, number, actions, environments, saved, problems)
-        for number, step in enumerate(script.steps, 1)
-    ]
+    steps = [_CheckedStep(step, number, actions, known, saved, problems) for number, step in enumerate(script.steps, 1)]
     cells: list[Cell] = []
     budget = Budget()
     for axes in expand(script, problems):
@@ -77,11 +91,11 @@ class _CheckedStep:
         step: Step,
         number: int,
         actions: Mapping[str, Spec],
-        environments: Collection[str],
+        known: Known,
         saved: Mapping[str, Saved],
         problems: Problems,
     ) -> None:
-        self.step, self.problems, self.environments = step, problems, environments
+        self.step, self.problems, self.known = step, problems, known
         self.spec = find_action(step, actions, problems)
         self.number = number
         self.saved = saved
@@ -98,7 +112,8 @@ class _CheckedStep:
         request = self._builder.build(environment, label) if self.spec is not None else None
         if self.spec is None:
             return None
-        runs_in = environment_of(self.step, self.spec, self.environments, environment, self.problems)
+        runs_in = environment_of(self.step, self.spec, self.known.environments, environment, self.problems)
+        on = place_of(self.step, self.spec, self.known.executors, environment, self.problems)
         if request is None:
             return None
         return PlannedStep(
@@ -108,6 +123,7 @@ class _CheckedStep:
             request=request,
             timeout=timeout,
             runs_in=runs_in,
+            on=on,
             save_as=self.step.save_as.text if self.step.save_as else "",
             expectations=tuple(filter(None, expectations)),
             fails=fails,
@@ -192,8 +208,5 @@ def _texts(script: Script) -> Iterator[Scalar]:
             yield from scalars_of(entry.value)
         if step.timeout:
             yield step.timeout
-        if step.runs_in:
-            yield step.runs_in
-        if step.fails:
-            yield step.fails
+        yield from filter(None, (step.runs_in, step.on, step.fails))
         yield from step.expect

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +12,26 @@ from hfbench.actions.registry import catalogue
 from hfbench.config import read_config
 from hfbench.errors import UsageError
 from hfbench.exits import Exit, complain
+from hfbench.jobs.executors.spec import parse_on
 from hfbench.jobs.fingerprint import fingerprint, git_revision
 from hfbench.models.problem import counted
+from hfbench.scripts.check import Known
 from hfbench.scripts.check import check as check_source
 from hfbench.scripts.errors import Code, InvalidScript
-from hfbench.scripts.plan import Plan
+from hfbench.scripts.plan import Plan, PlannedStep
 from hfbench.scripts.progress import Progress, say
 from hfbench.scripts.read import MAX_BYTES
 from hfbench.scripts.replay import replay
 from hfbench.scripts.results import Results, open_results
 
 
-def run_script(path: Path, *, check: bool, dry_run: bool, results: Path | None, skip_missing: bool) -> int:
+def run_script(
+    path: Path, *, check: bool, dry_run: bool, results: Path | None, skip_missing: bool, on: str = ""
+) -> int:
     """Check a script, then print its steps or run them; the exit code. Errors of the script go to stderr, all at
     once; a script or results file that cannot be opened is a UsageError, and nothing is run."""
     try:
-        plan = load_plan(path)
+        plan = placed(load_plan(path), on)
     except InvalidScript as invalid:
         for sentence in invalid.sentences():
             say(sentence)
@@ -43,10 +48,17 @@ def run_script(path: Path, *, check: bool, dry_run: bool, results: Path | None, 
 
 def load_plan(path: Path) -> Plan:
     """The plan of a script file; InvalidScript has every error, warnings go to stderr."""
+    return plan_of(read_source(path), path)
+
+
+def plan_of(source: bytes, path: Path) -> Plan:
+    """The plan of a script's bytes, as of a file with that name."""
     known = catalogue()
-    source = read_source(path)
-    environments = read_config().environments if b"in:" in source else ()  # a wrong configuration stops no other script
-    checked = check_source(source, path, known.actions, environments)
+    named = Known()
+    if b"in:" in source or b"on:" in source:  # a wrong configuration stops no other script
+        config = read_config()
+        named = Known(environments=config.environments, executors=config.executors)
+    checked = check_source(source, path, known.actions, named)
     if checked.plan is None:
         if any(error.code == Code.UNKNOWN_ACTION for error in checked.errors):
             for broken in known.broken:  # it may hold the action that is not known
@@ -55,6 +67,17 @@ def load_plan(path: Path) -> Plan:
     for warning in checked.warnings:
         say(warning.sentence(str(path)))
     return checked.plan
+
+
+def placed(plan: Plan, on: str) -> Plan:
+    """The plan with a place for all its jobs that name none themselves; BadPlace when there is no such place."""
+    if parse_on(on).is_local:
+        return plan
+
+    def moved(step: PlannedStep) -> PlannedStep:
+        return step if step.on or step.spec.inline else replace(step, on=on)
+
+    return replace(plan, cells=tuple(replace(cell, steps=tuple(map(moved, cell.steps))) for cell in plan.cells))
 
 
 def read_source(path: Path) -> bytes:
@@ -92,6 +115,7 @@ def _dry_run(plan: Plan, results: Results) -> Exit:
             params=step.shown_values(),
             timeout_s=step.timeout,
             **({"in": step.runs_in} if step.runs_in else {}),
+            **({"on": step.on} if step.on else {}),
             save_as=step.save_as or None,
             **({"fails": step.fails.words or True} if step.fails else {}),
             expect=[expectation.text for expectation in step.expectations],

@@ -50,6 +50,7 @@ class Code(StrEnum):
     BAD_VALUE = "bad-value"
     BAD_TIMEOUT = "bad-timeout"
     BAD_ENVIRONMENT = "bad-environment"
+    BAD_PLACE = "bad-place"
     BAD_ON_FAIL = "bad-on-fail"
     BAD_SUBSTITUTION = "bad-substitution"
     UNKNOWN_VARIABLE = "unknown-variable"

@@ -30,7 +30,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 _PATH = r"\s*([A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*)\s*"
 _COMPARED = re.compile(_PATH + r"(<=|>=|==|!=|<|>|=)(.*)")
 _WITHIN = re.compile(_PATH + r"\swithin\s+([0-9.]+)\s*%\s*of\s(.*)")
-_UNIT = re.compile(r"[-+0-9.eE]+\s*([A-Za-z%]+(?:/s)?)")
+_UNIT = re.compile(r"[-+]?\.?[0-9][-+0-9.eE]*\s*([A-Za-z%]+(?:/s)?)")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_./:+-]*")
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 

@@ -37,14 +37,24 @@ def step_text(action: str, arguments: Mapping[str, Value]) -> str:
     return line if len(line) <= WIDTH else "\n".join([f"- {action}:", *(f"    {pair}" for pair in pairs)])
 
 
-def script_text(name: str, variables: Mapping[str, Value], steps: Sequence[tuple[str, Mapping[str, Value]]]) -> str:
-    """A whole script; equal arguments give equal bytes."""
+def script_text(
+    name: str,
+    variables: Mapping[str, Value],
+    steps: Sequence[tuple[str, Mapping[str, Value]]],
+    *,
+    matrix: Mapping[str, Sequence[Plain]] | None = None,
+    on_fail: str = "",
+) -> str:
+    """A whole script; equal arguments give equal bytes. `on_fail` is for every step; empty leaves it as it is usual."""
     lines = [f"hfbench: {VERSION}", f"name: {value_text(name)}"]
     if variables:
         lines += ["vars:", *(f"  {key}: {value_text(value)}" for key, value in variables.items())]
+    if matrix:
+        lines += ["matrix:", *(f"  {axis}: {value_text(list(values))}" for axis, values in matrix.items())]
     lines.append("steps:" if steps else "steps: []")
     for action, arguments in steps:
         lines += [f"  {line}" for line in step_text(action, arguments).split("\n")]
+        lines += [f"    on_fail: {on_fail}"] if on_fail else []
     return "\n".join(lines) + "\n"
 
 

@@ -9,15 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from hfbench.jobs.figures import unit_of
 from hfbench.text import did_you_mean, printable
 
 DERIVED = ("headline", "failed")
 """Properties of a result class that are written beside its fields."""
-
-UNITLESS = {"n", "count", "outliers", "drift"}
-"""Fields of a summary that are not in its unit."""
-
-SUFFIXES = {"seconds": "s", "bytes": "B"}
 
 
 class NotThere(Exception):
@@ -55,7 +51,7 @@ def look_up(result: Mapping[str, Any], path: Sequence[str], *, within: str = "")
         else:
             raise NotThere(f"{walked} is a single value and has no {key!r}")
         walked = f"{walked}.{key}" if walked else key
-    return Found(value=current, unit=_unit(current, path[-1], unit), path=walked)
+    return Found(value=current, unit=unit_of(current, path[-1], unit), path=walked)
 
 
 def check_path(result: Any, path: Sequence[str], *, within: str = "") -> Any:
@@ -94,14 +90,6 @@ def _item(items: list[Any], key: str, walked: str) -> Any:
     if len(key) > 9 or int(key) >= len(items):
         raise NotThere(f"{walked} has {len(items)} items, numbered from 0; there is no {key[:12]}")
     return items[int(key)]
-
-
-def _unit(value: Any, key: str, beside: str) -> str:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or key in UNITLESS:
-        return ""
-    if beside:
-        return beside
-    return SUFFIXES.get(key.rpartition("_")[2], "")
 
 
 @lru_cache(maxsize=1024)

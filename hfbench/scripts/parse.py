@@ -12,7 +12,7 @@ from hfbench.scripts.tree import Entry, Listing, Node, Scalar, Table, described
 VERSION = 1
 TOP_KEYS = ("hfbench", "name", "vars", "matrix", "steps")
 STEP_KEYS = ("expect", "fails", "on_fail")
-RESERVED = ("save_as", "timeout", "in")
+RESERVED = ("save_as", "timeout", "in", "on")
 """Arguments that every step takes and no action sees."""
 
 OnFail = Literal["stop", "continue"]
@@ -50,6 +50,7 @@ class Step:
     save_as: Scalar | None = None
     timeout: Scalar | None = None
     runs_in: Scalar | None = None
+    on: Scalar | None = None
     expect: tuple[Scalar, ...] = ()
     fails: Scalar | None = None
     """`true`, or words of the sentence with which the step is to fail; None where it is to go well."""
@@ -189,6 +190,7 @@ class _Parser:
             save_as=save_as,
             timeout=reserved.get("timeout"),
             runs_in=reserved.get("in"),
+            on=reserved.get("on"),
             expect=self._expect(node.get("expect")),
             fails=self._fails(node.get("fails")),
             on_fail=self._on_fail(node.get("on_fail")),

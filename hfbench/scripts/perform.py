@@ -6,12 +6,12 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from hfbench.actions.asking import ask
 from hfbench.actions.results import exit_of, result_data
-from hfbench.environments.choose import place_for
 from hfbench.errors import HfbenchError, MissingError, UnforeseenError, error_from_parts, foreseen
 from hfbench.exits import Exit
 from hfbench.jobs.cancel import cancel
@@ -99,20 +99,28 @@ def perform(
     began = time.monotonic()
     if step.spec.inline:
         started(None)
-        return _inline(step, stop, say, began)
+        return perform_inline(step, stop, say)
     try:
-        params = step.spec.values(step.request)
-        place = asdict(place_for(step.spec.needing(params), step.runs_in))
-        asked = JobRequest(action=step.spec.name, params=params, timeout=step.timeout, label=label, **place)
-        job = launch(jobs_root(), asked)
+        job = launch(jobs_root(), job_request(step, label))
     except HfbenchError as error:
         started(None)
-        return Outcome(status=Status.FAILED, seconds=time.monotonic() - began, error=error.parts())
+        return not_launched(error, time.monotonic() - began)
     return _followed(job, ended, started, say, began)
 
 
-def _inline(step: PlannedStep, stop: Stop, say: Callable[[str], object], began: float) -> Outcome:
-    """Perform an action here. What it prints goes to stderr: stdout holds the results of the script."""
+def job_request(step: PlannedStep, label: str) -> JobRequest:
+    """What the job of a step is asked; UsageError or MissingError where no environment can run it."""
+    return ask(step.spec, step.request, runs_in=step.runs_in, on=step.on, timeout=step.timeout, label=label)
+
+
+def not_launched(error: HfbenchError, seconds: float) -> Outcome:
+    """What a step came to whose job could not be started."""
+    return Outcome(status=Status.FAILED, seconds=seconds, error=error.parts())
+
+
+def perform_inline(step: PlannedStep, stop: Stop, say: Callable[[str], object]) -> Outcome:
+    """Perform an action in this process. What it prints goes to stderr: stdout holds the results of the script."""
+    began = time.monotonic()
     events: list[Event] = []
     result, error, status = None, None, Status.FAILED
     try:
@@ -152,24 +160,38 @@ def _followed(
     began: float,
 ) -> Outcome:
     snapshot: JobSnapshot | None = None
+    told = ""
     try:
         started(job.id)
         for snapshot in snapshots(job, stop=ended):
-            if snapshot.state is State.QUEUED:
-                say(f"{job.short_id} waits for {snapshot.waits_for or 'another job'}, which holds {snapshot.device}")
+            if snapshot.state is State.QUEUED and (waiting := _waiting(job, snapshot)) != told:
+                told = waiting
+                say(told)
     finally:
         if snapshot is None or not snapshot.state.over:
             snapshot = _stopped(job, say)
+    return outcome_of(job, snapshot, seconds=time.monotonic() - began, interrupted=ended())
+
+
+def outcome_of(job: JobDirectory, snapshot: JobSnapshot, *, seconds: float, interrupted: bool = False) -> Outcome:
+    """What a step came to whose job is over."""
     return Outcome(
         status=_status(snapshot),
-        seconds=time.monotonic() - began,
+        seconds=seconds,
         result=snapshot.result,
         metrics={name: {"last": s.last, "unit": s.unit} for name, s in snapshot.series.items()},
         artifacts=[_artifact(each, str(job.path)) for each in snapshot.artifacts],
         error=_error_of(snapshot),
         job=job.id,
-        interrupted=ended(),
+        interrupted=interrupted,
     )
+
+
+def _waiting(job: JobDirectory, snapshot: JobSnapshot) -> str:
+    """What a queued job waits for: another that holds its device, or what its executor says."""
+    if snapshot.waits_elsewhere:
+        return f"{job.short_id} is queued on {snapshot.on}: {snapshot.waits_for}"
+    return f"{job.short_id} waits for {snapshot.waits_for or 'another job'}, which holds {snapshot.device}"
 
 
 def _stopped(job: JobDirectory, say: Callable[[str], object]) -> JobSnapshot:

@@ -45,6 +45,8 @@ class PlannedStep:
     timeout: float | None = None
     runs_in: str = ""
     """The environment its job runs in; empty leaves it to hfbench."""
+    on: str = ""
+    """Where its job runs, as `--on` takes it; empty is this machine."""
     save_as: str = ""
     expectations: tuple[Expectation, ...] = ()
     fails: Fails | None = None

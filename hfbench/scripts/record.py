@@ -39,7 +39,7 @@ class Recorder:
     def __len__(self) -> int:
         return len(self._steps)
 
-    def add(self, spec: Spec, request: object, *, runs_in: str = "") -> None:
+    def add(self, spec: Spec, request: object, *, runs_in: str = "", on: str = "") -> None:
         """Take one dispatched action, if recording. The result of a job gets a name, so that it can be expected."""
         if not self.recording:
             return
@@ -49,6 +49,8 @@ class Recorder:
                 arguments[param.name] = f"{{{{ {self._variable(model)} }}}}"
         if runs_in:
             arguments["in"] = escape(runs_in)
+        if on:
+            arguments["on"] = escape(on)
         if not spec.inline:
             arguments["save_as"] = self._save_name(spec)
         self._steps.append((spec.name, arguments))
@@ -61,15 +63,7 @@ class Recorder:
         """Write the script; UsageError when there is nothing to write or the file is there already."""
         if not self._steps:
             raise UsageError("nothing is recorded yet", where=path, remedy="run an action first")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_TRUNC if replace else os.O_EXCL)
-        try:
-            with open(os.open(path, flags, 0o644), "w", encoding="utf-8") as file:
-                file.write(self.text())
-        except FileExistsError:
-            raise UsageError("the file is there already", where=path, remedy="choose another name") from None
-        except OSError as error:
-            remedy = "choose a folder that exists and is writable"
-            raise HfbenchError(f"the script cannot be written: {error.strerror}", where=path, remedy=remedy) from None
+        write_script(path, self.text(), replace=replace)
 
     def _variable(self, model: str) -> str:
         model = _below_home(model)
@@ -82,6 +76,19 @@ class Recorder:
         name = spec.name.rpartition(".")[2].replace("-", "_")
         count = self._saved[name] = self._saved.get(name, 0) + 1
         return name if count == 1 else f"{name}_{count}"
+
+
+def write_script(path: Path, text: str, *, replace: bool = False) -> None:
+    """Write a script to a file; UsageError when the file is there already and not to be replaced."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_TRUNC if replace else os.O_EXCL)
+    try:
+        with open(os.open(path, flags, 0o644), "w", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError("the file is there already", where=path, remedy="choose another name") from None
+    except OSError as error:
+        remedy = "choose a folder that exists and is writable"
+        raise HfbenchError(f"the script cannot be written: {error.strerror}", where=path, remedy=remedy) from None
 
 
 def _below_home(model: str) -> str:

@@ -10,13 +10,13 @@ from typing import Any
 import hfbench
 from hfbench.actions.base import Action, Spec
 from hfbench.exits import Exit
-from hfbench.scripts.expectation import Expectation, Verdict, judge
+from hfbench.scripts.expectation import Expectation, Verdict
 from hfbench.scripts.interrupt import Stop
-from hfbench.scripts.lookup import NotThere, look_up
+from hfbench.scripts.outcomes import WORDS, refusal_of, shown, told, verdict_on
 from hfbench.scripts.perform import Outcome, Status, perform
 from hfbench.scripts.plan import Cell, Plan, PlannedStep
 from hfbench.scripts.progress import Asked, Progress
-from hfbench.scripts.results import VERSION, Results, condensed
+from hfbench.scripts.results import VERSION, Results
 
 
 @dataclass
@@ -128,12 +128,12 @@ class _Replay:
         )
         if outcome.missing and self.skip_missing:
             outcome = outcome.skipped()
-        fails = None if outcome.interrupted else _judge_fails(step, outcome)
+        fails = None if outcome.interrupted else refusal_of(step, outcome)
         if fails and fails.ok:
             outcome = outcome.refused()
         self.counts.steps[outcome.status] += 1
         self.counts.missing += outcome.missing and outcome.status is not Status.SKIPPED
-        self.results.write("step_finished", **where, action=step.spec.name, **_shown(outcome))
+        self.results.write("step_finished", **where, action=step.spec.name, **shown(outcome))
         self.progress.step(cell, step, outcome)
         if step.save_as:
             self.saved[step.save_as] = outcome
@@ -146,57 +146,10 @@ class _Replay:
 
     def _ask(self, expectation: Expectation, own: Outcome, where: dict[str, Any]) -> bool:
         """Judge one expectation and write the verdict; False when it does not hold."""
-        return self._tell(Asked(expectation.line, expectation.text), self._verdict(expectation, own), where)
+        return self._tell(Asked(expectation.line, expectation.text), verdict_on(expectation, own, self.saved), where)
 
     def _tell(self, asked: Asked, verdict: Verdict, where: dict[str, Any]) -> bool:
-        word = {True: "passed", False: "failed", None: "skipped"}[verdict.ok]
-        self.counts.expectations[word] += 1
-        told = {"actual": condensed(verdict.actual), "unit": verdict.unit, "ok": verdict.ok, "reason": verdict.reason}
-        self.results.write("assert", **{**where, "line": asked.line}, expr=asked.text, **told)
+        self.counts.expectations[WORDS[verdict.ok]] += 1
+        self.results.write("assert", **{**where, "line": asked.line}, expr=asked.text, **told(verdict))
         self.progress.expectation(self.plan.file, asked, verdict)
         return verdict.ok is not False
-
-    def _verdict(self, expectation: Expectation, own: Outcome) -> Verdict:
-        first, *rest = expectation.path
-        named = bool(rest) and first in self.saved
-        outcome, path = (self.saved[first], rest) if named else (own, list(expectation.path))
-        who = first if named else "this step"
-        if outcome.status is Status.SKIPPED:
-            return Verdict(ok=None, reason=f"{who} was skipped")
-        if outcome.result is None:
-            return Verdict(ok=False, reason=f"{who} has no result: it {outcome.status.past}")
-        try:
-            return judge(expectation, look_up(outcome.result, path, within=first if named else ""))
-        except NotThere as error:
-            return Verdict(ok=False, reason=str(error))
-
-
-def _judge_fails(step: PlannedStep, outcome: Outcome) -> Verdict | None:
-    """Whether a step failed as it is expected to; None where nothing of the kind is expected."""
-    if step.fails is None:
-        return None
-    if outcome.status is Status.SKIPPED:
-        return Verdict(ok=None, reason="this step was skipped")
-    if outcome.status is Status.OK:
-        return Verdict(ok=False, reason="this step went well")
-    sentence = outcome.sentence()
-    if not outcome.refusal:
-        return Verdict(ok=False, actual=sentence, reason=f"this step did not refuse anything: {sentence}")
-    if step.fails.words not in sentence:
-        return Verdict(ok=False, actual=sentence, reason=f"it failed otherwise: {sentence}")
-    return Verdict(ok=True, actual=sentence)
-
-
-def _shown(outcome: Outcome) -> dict[str, Any]:
-    """An outcome as fields of an event; the metrics of a result stand by themselves."""
-    result = dict(outcome.result or {})
-    metrics = result.pop("metrics", None) if isinstance(result.get("metrics"), dict) else None
-    return {
-        "status": str(outcome.status),
-        "duration_s": outcome.seconds,
-        "metrics": condensed(metrics or outcome.metrics),
-        "result": condensed(result) if outcome.result is not None else None,
-        "artifacts": outcome.artifacts,
-        "job": outcome.job,
-        "error": outcome.error,
-    }

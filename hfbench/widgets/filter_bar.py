@@ -98,6 +98,11 @@ class FilterBar(Horizontal):
         self.display = True
         self.screen.set_focus(self._input)  # at once: keys typed ahead are already on their way
 
+    def keep(self, text: str) -> None:
+        """Show this filter as one that was typed and kept."""
+        self._input.value = text
+        self.display = bool(text)
+
     def close(self, *, keep: bool = True) -> None:
         """Give the keys back; the bar stays to be seen while it holds a filter."""
         if not keep:

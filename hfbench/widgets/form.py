@@ -9,23 +9,40 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
+from textual.events import Focus, Key, Paste
 from textual.message import Message
-from textual.suggester import SuggestFromList
+from textual.suggester import Suggester
 from textual.widgets import Input, Label
 
 from hfbench.actions.params import Param
+from hfbench.sweeps.vary import separates
 from hfbench.widgets.cells import clip
-from hfbench.widgets.form_state import FormState, next_choice
+from hfbench.widgets.form_state import FormState, choices_of, next_choice
 from hfbench.widgets.glyphs import glyphs_of
 from hfbench.widgets.help import Help
 
 
+class LastItem(Suggester):
+    """Completes the last item of a list to the first choice that begins with it."""
+
+    def __init__(self, choices: tuple[str, ...]) -> None:
+        super().__init__()
+        self.choices = choices
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """Textual's hook: the whole text, completed."""
+        before, comma, item = value.rpartition(",")
+        found = next((each for each in self.choices if item and each.startswith(item.strip().lower())), None)
+        return f"{before}{comma}{found}" if found else None
+
+
 class FieldInput(Input):
-    """The value of one field. `space` walks through the choices of a field that has some."""
+    """The value of one field, or those of a sweep. `space` walks through the choices of a field that has some."""
 
     help = Help(
         "Field",
-        "`up` and `down` move between fields, `space` walks through choices, `enter` starts the job.\n"
+        "`up` and `down` move between fields, `space` walks through choices, a comma adds another value: a list such "
+        "as 1,8,32 or a range such as 16..128*2 or 1..4 makes it a sweep. `enter` starts the job, or the sweep.\n"
         "`escape` leaves the fields, so that single keys work. An emptied field is the default again.",
     )
 
@@ -37,18 +54,40 @@ class FieldInput(Input):
     ]
 
     def __init__(self, param: Param, text: str) -> None:
-        choices = param.choices or (("true", "false") if param.type is bool else ())
-        suggester = SuggestFromList(choices, case_sensitive=False) if choices else None
+        self.choices = choices_of(param)
+        suggester = LastItem(self.choices) if self.choices else None
         super().__init__(text, compact=True, select_on_focus=False, suggester=suggester, id=f"field-{param.name}")
         self.param = param
+        self._chosen = bool(self.choices)
+        """Whether the last item was chosen and not typed: the next letter begins another in its place."""
 
-    def on_key(self, event: object) -> None:
-        """Space chooses where there is something to choose."""
-        if getattr(event, "key", "") == "space" and (chosen := next_choice(self.param, self.value)) is not None:
+    def on_focus(self, event: Focus) -> None:
+        """What stands there was not typed just now."""
+        self._chosen = bool(self.choices)
+
+    def on_key(self, event: Key) -> None:
+        """Space chooses where there is something to choose, and a letter typed over a choice takes its place."""
+        if event.key == "space" and (chosen := next_choice(self.param, self.value)) is not None:
             self.value = chosen
             self.cursor_position = len(chosen)
-            event.prevent_default()  # type: ignore[attr-defined]
-            event.stop()  # type: ignore[attr-defined]
+            self._chosen = True
+            event.prevent_default()
+            event.stop()
+        elif event.is_printable and self._chosen:
+            self._begin_item(event.character or "")
+
+    def on_paste(self, event: Paste) -> None:
+        """Pasted text takes the place of a choice as typed text does."""
+        if self._chosen:
+            self._begin_item(event.text)
+
+    def _begin_item(self, text: str) -> None:
+        """Make room for what is typed at the end: a comma adds an item, anything else takes the last one's place."""
+        self._chosen = False
+        before, comma, item = self.value.rpartition(",")
+        if item.strip() in self.choices and not text.startswith(",") and self.cursor_position == len(self.value):
+            self.value = before + comma
+            self.cursor_position = len(self.value)
 
     def action_leave(self) -> None:
         """Give the keys to the form."""
@@ -60,8 +99,9 @@ class Form(VerticalScroll, can_focus=True):
 
     help = Help(
         "Form",
-        "`down` goes into the fields, `enter` starts the job. The line below the form is the command that does "
-        "the same; `y` copies it, `s` shows and copies the step of a script.",
+        "`down` goes into the fields, `enter` starts the job. A field that is a list or a range makes it a sweep: a "
+        "job for each combination. The line below the form is the command that does the same; `y` copies it, `s` "
+        "copies the step of a script, `S` saves it as a script.",
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -140,7 +180,7 @@ class Form(VerticalScroll, can_focus=True):
         for param in self.state.params:
             hint = self.query_one(f"#hint-{param.name}", Label)
             wrong = problems.get(param.name, "")
-            text = f"{sign} {wrong}" if wrong else hint_of(param)
+            text = f"{sign} {wrong}" if wrong else self.state.told(param) or hint_of(param)
             hint.update(clip(text, max(8, hint.size.width - 1 if hint.size else 30)))
             hint.tooltip = text
             hint.set_class(bool(wrong), "-wrong")
@@ -150,7 +190,14 @@ def help_of(param: Param) -> str:
     """All that is to be known of a field, in a sentence."""
     choices = param.listed or (("true", "false") if param.type is bool else ())
     parts = [param.help, f"one of {', '.join(choices)}" if choices else "", f"in {param.unit}" if param.unit else ""]
-    return "; ".join(filter(None, [*parts, param.bounds]))
+    return "; ".join(filter(None, [*parts, param.bounds, several_of(param)]))
+
+
+def several_of(param: Param) -> str:
+    """How a field is varied, where a comma separates values."""
+    if not separates(param):
+        return ""
+    return "1,8 or 1..4 or 1..64*2 is a sweep" if param.type in (int, float) else "A,B is a sweep"
 
 
 def hint_of(param: Param) -> str:

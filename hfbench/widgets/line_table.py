@@ -51,6 +51,8 @@ class LineTable(PaintStyles, UnstyledFocus, ScrollView, can_focus=True, inherit_
         super().__init__(id=id, classes=classes)
         self._line_width: int | None = None
         self._strips: LRUCache[tuple[int, str], Strip] = LRUCache(1024)
+        self._standing: dict[int, Strip] = {}
+        """What stands on each line of the screen."""
 
     def row_count(self) -> int:
         """Rows there are to show."""
@@ -97,11 +99,17 @@ class LineTable(PaintStyles, UnstyledFocus, ScrollView, can_focus=True, inherit_
         return max(1, self.size.height - 1)
 
     def rows_changed(self) -> None:
-        """Rows, order or columns changed: drop painted lines, keep the cursor inside, repaint."""
+        """Rows, order or columns changed: drop painted lines, keep the cursor inside, repaint the lines that differ."""
         self._strips.clear()
         self._measure()
         self.cursor = self.validate_cursor(self.cursor)
-        self.refresh()
+        if not self._standing or not self.size:
+            self.refresh()
+            return
+        self._line_width = None
+        for y in range(self.size.height):
+            if self._standing.get(y) != self._line(y):
+                self.refresh(Region(0, y, self.size.width, 1))
 
     def rows_added(self) -> None:
         """Rows were added behind those there are: repaints only when there is room to show them."""
@@ -175,6 +183,7 @@ class LineTable(PaintStyles, UnstyledFocus, ScrollView, can_focus=True, inherit_
         """Columns depend on the width."""
         self._line_width = None
         self._strips.clear()
+        self._standing.clear()
         self.show_cursor()
 
     def on_focus(self) -> None:
@@ -193,6 +202,7 @@ class LineTable(PaintStyles, UnstyledFocus, ScrollView, can_focus=True, inherit_
         """Textual's hook: the theme changed."""
         super().notify_style_update()
         self._strips.clear()
+        self._standing.clear()
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Textual's hook before a paint."""
@@ -201,6 +211,10 @@ class LineTable(PaintStyles, UnstyledFocus, ScrollView, can_focus=True, inherit_
 
     def render_line(self, y: int) -> Strip:
         """Textual's line interface: the header, then rows."""
+        strip = self._standing[y] = self._line(y)
+        return strip
+
+    def _line(self, y: int) -> Strip:
         width = self.line_width
         if y == 0:
             return strip_of(self, self._header(width), width)

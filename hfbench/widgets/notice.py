@@ -5,6 +5,7 @@ from __future__ import annotations
 from textual.widgets import Static
 
 from hfbench.errors import HfbenchError
+from hfbench.pages import read_command
 from hfbench.text import printable
 from hfbench.widgets.cells import Span
 from hfbench.widgets.facts_table import content_of
@@ -39,8 +40,10 @@ class Notice(Static):
         self._say()
 
     def show_error(self, error: HfbenchError) -> None:
-        """Say what an error says, in its parts."""
-        self.show(error.found, where=error.where, remedy=error.remedy, state="error")
+        """Say what an error says, in its parts, and which page tells more."""
+        more = read_command(error.page) if error.page else ""
+        remedy = " · ".join(filter(None, (error.remedy, more)))
+        self.show(error.found, where=error.where, remedy=remedy, state="error")
 
     def clear(self) -> None:
         """Say nothing and take no room."""

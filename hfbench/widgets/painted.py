@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 from textual.widget import Widget
@@ -86,6 +86,8 @@ class Painted(PaintStyles, Widget):
     DEFAULT_CSS = "Painted { height: 1; " + STYLE_CSS + "}"
 
     _painted: list[list[Span]] | None = None
+    _laid_out_for: Size | None = None
+    """What the lines were laid out for: a widget may be painted at its new size before it hears of that."""
 
     @property
     def glyphs(self) -> Glyphs:
@@ -100,7 +102,8 @@ class Painted(PaintStyles, Widget):
         """Paint what changed since the last time."""
         if not self.is_mounted or not self.size:
             return
-        before, self._painted = self._painted, None
+        before = self._painted if self._laid_out_for == self.size else None
+        self._painted = None
         if before is None:  # laid out anew: what stands on the screen is not known
             self.refresh()
         elif regions := changed_regions(before, self._current(), self.size.width):
@@ -122,6 +125,7 @@ class Painted(PaintStyles, Widget):
         self._painted = None
 
     def _current(self) -> list[list[Span]]:
-        if self._painted is None:
+        if self._painted is None or self._laid_out_for != self.size:
+            self._laid_out_for = self.size
             self._painted = self.lines(self.size.width, self.size.height)
         return self._painted

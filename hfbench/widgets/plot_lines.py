@@ -67,7 +67,7 @@ def plot(series: Series, width: int, height: int, *, ascii: bool = False) -> lis
         lines = ([heading] if heading and height > 1 else []) + [[(clip(empty, width), "muted")]]
         return lines[:height]
     rows = body - axis
-    scale = _scale([y for _, y in points], series.unit, rows)
+    scale = scale_of([y for _, y in points], series.unit, rows)
     labels = _labels(scale, rows)
     margin = max(map(width_of, labels)) + 1
     across = width - margin
@@ -82,21 +82,8 @@ def plot(series: Series, width: int, height: int, *, ascii: bool = False) -> lis
     return lines
 
 
-def _finite(series: Series) -> list[tuple[float, float]]:
-    xs: Sequence[float] = series.xs if len(series.xs) == len(series.ys) else range(len(series.ys))
-    return [(x, y) for x, y in zip(xs, series.ys, strict=True) if math.isfinite(x) and math.isfinite(y)]
-
-
-def _heading(series: Series, lost: int, width: int) -> list[Span]:
-    spans: list[Span] = [(clip(printable(series.title), width), "title")] if series.title else []
-    if lost and lost < len(series.ys):
-        note = f"{'  ' if spans else ''}{lost} of {len(series.ys)} samples not finite"
-        if width_of(note) + sum(width_of(text) for text, _ in spans) <= width:
-            spans.append((note, "warn"))
-    return spans
-
-
-def _scale(values: Sequence[float], unit: str, rows: int) -> Scale:
+def scale_of(values: Sequence[float], unit: str, rows: int) -> Scale:
+    """From the lowest to the highest of finite values, with digits that tell `rows` steps apart."""
     low, high = min(values), max(values)
     if high == low:
         margin = abs(high) * 0.05 or 1.0
@@ -110,6 +97,20 @@ def _scale(values: Sequence[float], unit: str, rows: int) -> Scale:
     step = (high / factor / 2 - low / factor / 2) / max(1, rows - 1) * 2
     digits = max(0, min(6, 1 - math.floor(math.log10(step)))) if 0 < step < math.inf else 0
     return Scale(low, high, factor, printable(shown), digits)
+
+
+def _finite(series: Series) -> list[tuple[float, float]]:
+    xs: Sequence[float] = series.xs if len(series.xs) == len(series.ys) else range(len(series.ys))
+    return [(x, y) for x, y in zip(xs, series.ys, strict=True) if math.isfinite(x) and math.isfinite(y)]
+
+
+def _heading(series: Series, lost: int, width: int) -> list[Span]:
+    spans: list[Span] = [(clip(printable(series.title), width), "title")] if series.title else []
+    if lost and lost < len(series.ys):
+        note = f"{'  ' if spans else ''}{lost} of {len(series.ys)} samples not finite"
+        if width_of(note) + sum(width_of(text) for text, _ in spans) <= width:
+            spans.append((note, "warn"))
+    return spans
 
 
 def _labels(scale: Scale, rows: int) -> list[str]:

@@ -12,6 +12,9 @@ from hfbench.widgets.glyphs import State
 from hfbench.widgets.record_columns import Column
 from hfbench.widgets.tensor_filter import Query
 
+MARK = "+"
+"""Stands before the name of a row that is marked."""
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -21,6 +24,11 @@ class Record:
     cells: Mapping[str, str]
     states: Mapping[str, State] = field(default_factory=dict)
     order: Mapping[str, Any] = field(default_factory=dict)
+
+
+def toggled(marked: Sequence[str], key: str) -> list[str]:
+    """The marks with that of a record set, behind the others, or taken away."""
+    return [each for each in marked if each != key] if key in marked else [*marked, key]
 
 
 class RecordRows:
@@ -58,11 +66,29 @@ class RecordRows:
             Record(r.key, {k: printable(text) for k, text in r.cells.items()}, r.states, r.order) for r in records
         ]
         keys = [column.key for column in self.columns]
-        self._texts = ["\n".join(record.cells.get(key, "") for key in keys) for record in self._all]
+        self._texts = [self._text(record) for record in self._all]
         self.widths = tuple(
             max((width_of(record.cells.get(key, "")) for record in self._all), default=0) for key in keys
         )
         self._arrange()
+
+    def update(self, records: Sequence[Record]) -> None:
+        """Other texts of some records that are there; columns grow with them, and shrink with the next `replace`."""
+        places = {record.key: index for index, record in enumerate(self._all)} if records else {}
+        for record in records:
+            if (at := places.get(record.key)) is not None:
+                cells = {key: printable(text) for key, text in record.cells.items()}
+                self._all[at] = Record(record.key, cells, record.states, record.order)
+                self._texts[at] = self._text(self._all[at])
+                self.widths = tuple(
+                    max(width, width_of(cells.get(column.key, "")))
+                    for width, column in zip(self.widths, self.columns, strict=True)
+                )
+        self._arrange()
+
+    def _text(self, record: Record) -> str:
+        """What is searched by the filter."""
+        return "\n".join(record.cells.get(column.key, "") for column in self.columns)
 
     def set_filter(self, text: str) -> None:
         """Show the records in whose texts every word occurs."""

@@ -96,6 +96,24 @@ class RecordTable(LineTable):
         """Show these records; the cursor stays on its key."""
         self._changing(lambda: self.rows.replace(records))
 
+    def update(self, records: Sequence[Record]) -> None:
+        """Show other texts of some of the records."""
+        self._changing(lambda: self.rows.update(records))
+
+    @property
+    def in_view(self) -> list[str]:
+        """The keys of the records on the screen."""
+        top = int(self.scroll_offset.y)
+        return [self.rows[row].key for row in range(top, min(top + self.size.height, len(self.rows)))]
+
+    def take_columns(self, columns: Sequence[Column]) -> None:
+        """Show other columns, as soon as records come; an order by one that is gone is the order given."""
+        if self.rows.columns != tuple(columns):
+            before, self.rows = self.rows, RecordRows(columns)
+            kept = before.sort if any(column.key == before.sort for column in columns) else None
+            self.rows.set_order(kept, before.descending if kept else False)
+            self.rows.set_filter(before.query.text)
+
     def sort_by(self, column: str | None, descending: bool = False) -> None:
         """Order by a column's key; None is the order given."""
         self._changing(lambda: self.rows.set_order(column, descending))

@@ -34,6 +34,11 @@ class TypeAhead(App[None]):
         self._since = 0.0
 
     @property
+    def last_key(self) -> float:
+        """When a key was last handed out (time.monotonic())."""
+        return self._since
+
+    @property
     def answering(self) -> bool:
         """True while the paint of the last key may still be under way; threads that read let it have the processor."""
         return time.monotonic() - self._since < ANSWER

@@ -28,6 +28,13 @@ class JobStory:
         self.root = root
         self._job: JobDirectory | None = None
 
+    @classmethod
+    def of(cls, root: Path, job_id: str) -> JobStory:
+        """The story of a job that something else has launched."""
+        story = cls(root)
+        story._job = JobDirectory(root / job_id)
+        return story
+
     @property
     def job(self) -> JobDirectory:
         """The job this story is about."""
@@ -51,10 +58,10 @@ class JobStory:
         return int(children[0])
 
     def launch(self, action: str, *, grace: float = 10.0, **told: Any) -> JobStory:
-        """Start a job; `lease`, `timeout` and `command` are the request's, all else are the action's fields."""
+        """Start a job; `lease`, `timeout`, `command` and `on` are the request's, all else are the action's fields."""
         of_request = {
             name: told.pop(name)
-            for name in ("lease", "timeout", "command", "label", "environment", "why")
+            for name in ("lease", "timeout", "command", "label", "environment", "why", "on", "gpus")
             if name in told
         }
         self._job = launch(self.root, JobRequest(action=action, params=told, grace=grace, **of_request))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -192,3 +195,35 @@ def test_the_columns_are_the_fields_of_a_row() -> None:
     from hfbench.jobs.history import JobRow
 
     assert [field.name for field in fields(JobRow)] == COLUMNS.split(", ")
+
+
+def test_a_job_that_comes_or_goes_is_seen_by_a_history_that_looked_before(tmp_path: Path) -> None:
+    """The folder's own time of change spares reading it, once that lies back far enough."""
+    one, settled = made(tmp_path, 1), time.time() - 60
+    history = History(tmp_path)
+    history.rows()
+    os.utime(tmp_path, (settled, settled))
+    for _ in range(3):
+        assert ids(history) == [one.short_id]
+    two = made(tmp_path, 2)
+    assert set(ids(history)) == {one.short_id, two.short_id}
+    os.utime(tmp_path, (settled, settled))
+    assert len(history.rows()) == 2
+    shutil.rmtree(one.path)
+    assert ids(history) == [two.short_id]
+    history.close()
+
+
+def test_a_job_under_way_is_read_again_though_no_folder_changed(tmp_path: Path) -> None:
+    job, settled = made(tmp_path, 1, Running(device="cpu")), time.time() - 60
+    history, lock = History(tmp_path), os.open(job.lock, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    history.rows()
+    os.utime(tmp_path, (settled, settled))
+    assert [row.state for row in history.rows()] == [State.RUNNING]
+    with job.events.open("ab") as events:
+        events.write(to_line(Finished(seconds=1.0)))
+    os.close(lock)
+    os.utime(tmp_path, (settled, settled))
+    assert [row.state for row in history.rows()] == [State.FINISHED]
+    history.close()

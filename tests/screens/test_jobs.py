@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from job_folders import make_job
 
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.events import Failed, Finished, Metric, Running, Started
+from hfbench.jobs.history import JobRow
 from hfbench.jobs.launch import JobRequest, launch
 from hfbench.jobs.snapshot import State, read_job
 from hfbench.paths import jobs_root
@@ -17,6 +19,7 @@ from hfbench.screens.confirm import Confirm
 from hfbench.screens.job import JobScreen
 from hfbench.screens.job_text import heading
 from hfbench.screens.jobs import JobsScreen
+from hfbench.screens.messages import JobsListed
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.record_table import RecordTable
 
@@ -130,3 +133,21 @@ def test_the_head_of_a_job_names_engines_and_models_without_their_folders(tmp_pa
     assert heading(read_job(job)) == "model smol-aoti  modes eager, engine:smol-aoti"
     job = make_job(tmp_path, "b", "bench.generate", {"model": "m", "mode": f"engine:{long}"}, ())
     assert heading(read_job(job)) == "model m  mode engine:smol-aoti"
+
+
+async def test_of_many_jobs_the_newest_are_shown_first_and_then_all(bench: Any, until: Any, picture: Any) -> None:
+    one = JobRow(
+        id="", action="bench.generate", label="", model="m", device="cpu", state=State.FINISHED, created=1.0,
+        started=1.0, ended=2.0, headline="", note="",
+    )  # fmt: skip
+    ids = (f"2026-01-05T08-00-00-bench.generate-{number:06x}" for number in range(450))
+    rows = tuple(replace(one, id=each) for each in ids)
+    app = bench()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.post_message(JobsListed(rows))
+        await until(pilot, lambda: app.machine.known_jobs)
+        await pilot.press("2")
+        table = app.screen.query_one(RecordTable)
+        await until(pilot, lambda: table.total == 450)
+        await pilot.press("slash", *"0001c1", "enter")
+        await until(pilot, lambda: table.shown == 1 and "0001c1" in "\n".join(picture(pilot)))

@@ -76,6 +76,7 @@ def test_what_holds(text: str) -> None:
         ("tpot.p50 within 10% of 40 ms", 50.0, "ms"),
         ("findings.warning == 0", 2, ""),
         ("dtype == fp32", "bf16", ""),
+        ("dtype == eager", "bf16", ""),
         ("stable == false", True, ""),
         ("note != null", None, ""),
         ("peak_memory.rss_bytes < 2 GiB", 3.0, "GiB"),

@@ -69,3 +69,14 @@ def test_orders_go_round() -> None:
         found.next_order()
         seen.append((found.sort, found.descending))
     assert seen == [("name", False), ("name", True), ("size", False), ("size", True), (None, False)]
+
+
+def test_an_update_changes_some_records_and_the_filter_sees_it() -> None:
+    rows = RecordRows([Column("name", "Name"), Column("state", "State")])
+    rows.replace([Record(str(n), {"name": f"job-{n}", "state": "running"}) for n in range(5)])
+    rows.set_filter("finished")
+    assert len(rows) == 0
+    rows.update([Record("3", {"name": "job-3", "state": "finished at last"}), Record("9", {"name": "unknown"})])
+    assert [rows[at].key for at in range(len(rows))] == ["3"]
+    assert rows.total == 5
+    assert rows.widths[1] == len("finished at last")

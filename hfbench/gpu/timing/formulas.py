@@ -55,6 +55,13 @@ RATIO = Formula(
     unit="x",
     meaning="Time per output token of a mode as a share of eager's in the same round of one run.",
 )
+TURNS = Formula(
+    id="ratio=b/a of one round",
+    unit="x",
+    meaning="A time of B as a share of A's in the same round of one run.",
+)
 
-FORMULAS: dict[str, Formula] = {each.id: each for each in (TTFT, ITL, E2E, TPOT, THROUGHPUT, PREFILL_RATE, CALL, RATIO)}
+FORMULAS: dict[str, Formula] = {
+    each.id: each for each in (TTFT, ITL, E2E, TPOT, THROUGHPUT, PREFILL_RATE, CALL, RATIO, TURNS)
+}
 """Every formula by its id."""

@@ -91,6 +91,12 @@ def judge(
     return [Verdict(word=Word.STABLE, detail=detail, next=NEXT[Word.STABLE])]
 
 
+def spoiling(samples: Samples) -> list[Verdict]:
+    """What the samples of one quantity say against it by themselves: drift and outliers; none when they are fine."""
+    found = [(Word.DRIFT, _joined(_drifting([samples]))), (Word.OUTLIERS, _joined(_outlying([samples])))]
+    return [Verdict(word=word, detail=detail, next=NEXT[word]) for word, detail in found if detail]
+
+
 def _wide(watched: Sequence[Samples], rule: MedianInterval) -> Iterator[str]:
     for samples in watched:
         reached = samples.relative_interval()

@@ -1,0 +1,1 @@
+"""What differs between measurements, and whether the difference can be believed."""

@@ -1,0 +1,55 @@
+"""Jobs as something measured: read whole, whatever state they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hfbench.compare.subject import Measured, Subject
+from hfbench.jobs.directory import ID, JobDirectory
+from hfbench.jobs.snapshot import JobSnapshot, State, read_job
+from hfbench.paths import jobs_root
+
+
+def job_subject(job: JobDirectory, given: str) -> Subject:
+    """A job by itself, whatever state it is in."""
+    snapshot = read_job(job)
+    return Subject(
+        given=given,
+        kind="job",
+        name=job.id,
+        state=str(snapshot.state),
+        made=snapshot.created,
+        measured=(measured_of(job, snapshot),),
+        hfbench=str(job.request.get("hfbench") or ""),
+    )
+
+
+def measured_of(
+    job: JobDirectory, snapshot: JobSnapshot, *, values: Mapping[str, Any] | None = None, step: str = ""
+) -> Measured:
+    """A job as something measured, at its place in a sweep."""
+    finished = snapshot.state is State.FINISHED
+    lacking = "its result is gone or damaged" if finished and snapshot.result is None else ""
+    return Measured(
+        values=dict(values or {}),
+        step=step,
+        action=snapshot.action,
+        params=snapshot.params,
+        result=snapshot.result,
+        environment=job.read("environment.json") or {},
+        state=str(snapshot.state),
+        reason=lacking or snapshot.sentence() or ("" if snapshot.state.over else f"the job is {snapshot.state}"),
+        job=job.id,
+        on=str(job.request.get("on") or ""),
+        created=snapshot.created,
+        seconds=snapshot.elapsed() if snapshot.state.over else None,
+    )
+
+
+def local_job(job_id: object) -> JobDirectory | None:
+    """The job of an id where its folder is still here."""
+    if not isinstance(job_id, str) or not ID.fullmatch(job_id):
+        return None
+    job = JobDirectory(jobs_root() / job_id)
+    return job if job.request else None

@@ -1,0 +1,151 @@
+"""The journal of a sweep as its conductor writes it, and what it says about each cell when another goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hfbench.codec import encode
+from hfbench.errors import UsageError
+from hfbench.exits import Exit
+from hfbench.jobs.directory import JobDirectory, job_ids
+from hfbench.paths import jobs_root
+from hfbench.scripts.plan import Cell, Plan
+from hfbench.sweeps.folder import VERSION, LineTail, SweepFolder, SweepsFolderError
+from hfbench.sweeps.model import OVER, Plain
+
+
+@dataclass
+class CellRecord:
+    """What the journal says of one cell: the latest attempt, its jobs by step, and how it ended."""
+
+    attempt: int = 0
+    jobs: dict[int, str] = field(default_factory=dict)
+    on: str = ""
+    state: str = ""
+    exit: int = 0
+
+    @property
+    def over(self) -> bool:
+        """True when nothing of it is left to do."""
+        return self.state in OVER
+
+
+class Journal:
+    """Appends whole lines to a file; a torn last line, which a killed writer left, is cut off first."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        cut_torn_end(path)
+        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+
+    def write(self, kind: str, **fields: Any) -> None:
+        """Append one line; SweepsFolderError when the disk has no room for it."""
+        data = {"v": VERSION, "kind": kind, "at": time.time(), **encode(fields)}
+        line = json.dumps(data, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        try:
+            while line:
+                line = line[os.write(self._fd, line) :]
+        except OSError as error:
+            remedy = "free some space and resume the sweep"
+            raise SweepsFolderError(
+                f"the journal cannot be written: {error.strerror}", where=self.path, remedy=remedy
+            ) from None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._fd)
+
+
+def cut_torn_end(path: Path) -> None:
+    """Cut off what stands behind the last end of line; nothing where the file is absent or whole."""
+    try:
+        with path.open("rb+") as file:
+            data = file.read()
+            if data and not data.endswith(b"\n"):
+                file.truncate(data.rfind(b"\n") + 1)
+    except FileNotFoundError:
+        return
+
+
+def planned_fields(plan: Plan) -> dict[str, Any]:
+    """The cells of a plan as the journal keeps them: axes with their values, and the values of each cell in order."""
+    axes: dict[str, dict[tuple[bool, Plain], Plain]] = {name: {} for name in plan.cells[0].values}
+    for cell in plan.cells:
+        for name, value in cell.values.items():
+            axes[name].setdefault((isinstance(value, bool), value), value)
+    return {
+        "sha256": plan.sha256,
+        "axes": [{"name": name, "values": list(values.values())} for name, values in axes.items()],
+        "steps": [{"action": step.spec.name, "save_as": step.save_as} for step in plan.cells[0].steps],
+        "cells": [list(cell.values.values()) for cell in plan.cells],
+    }
+
+
+def records_of(sweep: SweepFolder, plan: Plan) -> dict[int, CellRecord] | None:
+    """What the journal says of each cell by its number; None when nothing was planned yet.
+
+    UsageError when the script was changed since: its cells would be other ones.
+    """
+    records: dict[int, CellRecord] | None = None
+    for line in LineTail(sweep.journal).read():
+        if line.get("kind") == "planned":
+            if line.get("sha256") != plan.sha256:
+                remedy = "put the script back, or run it as a new sweep"
+                raise UsageError("the script was changed since the sweep began", where=sweep.script, remedy=remedy)
+            records = {number: CellRecord() for number in range(1, len(plan.cells) + 1)}
+        elif records is not None:
+            _fold(records, line)
+    return records
+
+
+def add_unrecorded(sweep: SweepFolder, plan: Plan, records: Mapping[int, CellRecord]) -> None:
+    """Give cells the jobs that their last conductor launched and was killed before it could say so: known by their
+    label and action among the jobs made since its last word."""
+    last = max((float(line.get("at") or 0.0) for line in LineTail(sweep.journal).read()), default=0.0)
+    since = time.strftime("%Y-%m-%dT%H-%M-%S", time.localtime(last))
+    numbers = {label_in(sweep, cell): number for number, cell in enumerate(plan.cells, 1)}
+    for job_id in (each for each in job_ids(jobs_root()) if each >= since):
+        job = JobDirectory(jobs_root() / job_id)
+        number = numbers.get(str(job.request.get("label")))
+        if number is None or records[number].over or job_id in records[number].jobs.values() or job.created < last:
+            continue
+        record, steps = records[number], plan.cells[number - 1].steps
+        begun = max(record.jobs, default=0)
+        for step in steps:
+            if step.number > begun and step.spec.name == job.request.get("action"):
+                record.jobs[step.number] = job_id
+                record.attempt = max(1, record.attempt)
+                break
+
+
+def label_in(sweep: SweepFolder, cell: Cell) -> str:
+    """The label of the jobs of a cell."""
+    return f"{sweep.name} {cell.label}".strip()
+
+
+def exit_of(records: Mapping[int, CellRecord]) -> Exit:
+    """The code of a sweep whose cells are over, as a script's: the environment before steps, steps before
+    expectations."""
+    codes = {record.exit for record in records.values()}
+    return next((code for code in (Exit.ENVIRONMENT, Exit.STEP, Exit.FAILED) if int(code) in codes), Exit.OK)
+
+
+def _fold(records: dict[int, CellRecord], line: Mapping[str, Any]) -> None:
+    kind = line.get("kind")
+    if kind == "step" and (record := records.get(line["cell"])):
+        if line["attempt"] != record.attempt:
+            record.attempt, record.jobs = line["attempt"], {}
+        record.on = str(line.get("on") or "")
+        if line.get("job"):
+            record.jobs[line["step"]] = line["job"]
+    elif kind == "ended" and (record := records.get(line["cell"])):
+        record.state, record.exit = line["state"], int(line.get("exit") or 0)
+    elif kind == "again":
+        for number in line["cells"]:
+            records[number] = CellRecord(attempt=records[number].attempt)

@@ -1,0 +1,124 @@
+"""Starts, resumes, cancels and removes sweeps; a conductor outlives whoever started it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from hfbench.beside import ALONE
+from hfbench.errors import UsageError
+from hfbench.jobs.directory import naming_the_folder, take_lock, write_json
+from hfbench.jobs.launch import reap, worker_environment
+from hfbench.scripts.command import load_plan
+from hfbench.scripts.plan import Plan
+from hfbench.sweeps.folder import SweepFolder
+from hfbench.sweeps.snapshot import read_sweep
+
+CONDUCTOR = "hfbench.conduct"
+SLACK = 20.0
+"""Seconds a conductor is given to stop the jobs of its cells."""
+
+
+def start(sweep: SweepFolder, *, again: bool = False) -> None:
+    """Start a conductor, detached, that goes on with what is left; UsageError when one is at work or the sweep was
+    written by a newer hfbench."""
+    if sweep.newer:
+        made_by = sweep.about.get("hfbench") or "a newer version"
+        remedy = "go on with that one; this one shows what it can read"
+        raise UsageError(f"it was made by hfbench {made_by}, which is newer", where=sweep.name, remedy=remedy)
+    lock = locked(sweep)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            sweep.cancelled.unlink()
+        with naming_the_folder(sweep.path, "the sweep's folder"), open(sweep.log, "ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-u", "-P", ALONE, CONDUCTOR, str(sweep.path), "--lock-fd", str(lock)]
+                + (["--again"] if again else []),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=(lock,),
+                env=worker_environment(foreign=False),
+            )
+    finally:
+        os.close(lock)
+    reap(process, sweep.name)
+
+
+def resume(folder: Path) -> None:
+    """Go on with what is left of a sweep; UsageError when nothing is, or it is being conducted."""
+    if read_sweep(folder).state == "done":
+        remedy = f"hfbench sweep rerun {folder.name} begins failed cells again"
+        raise UsageError("nothing of it is left to do", where=folder.name, remedy=remedy)
+    start(SweepFolder(folder))
+
+
+def rerun_failed(folder: Path) -> None:
+    """Begin the failed cells of a sweep again, and go on with what is left; UsageError when none failed, or it is being
+    conducted."""
+    if not read_sweep(folder).counts()["failed"]:
+        raise UsageError("no cell of it failed", where=folder.name, remedy="hfbench sweep show tells its cells")
+    start(SweepFolder(folder), again=True)
+
+
+def cancel(folder: Path) -> None:
+    """Ask the conductor of a sweep to stop it and return at once; UsageError when nobody conducts it."""
+    sweep = SweepFolder(folder)
+    if not sweep.conducted():
+        raise UsageError("nobody conducts it", where=folder.name, remedy="hfbench sweep list shows what is running")
+    with naming_the_folder(folder, "the sweep's folder"):
+        write_json(sweep.cancelled, {"at": time.time(), "by": f"pid {os.getpid()}"})
+
+
+def wait_until_left(folder: Path, seconds: float = SLACK) -> bool:
+    """Wait until nobody conducts a sweep any more; False when somebody still does after so long."""
+    sweep, end = SweepFolder(folder), time.monotonic() + seconds
+    while sweep.conducted():
+        if time.monotonic() >= end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def remove(folder: Path) -> None:
+    """Delete the folder of a sweep, its jobs stay; UsageError while it is being conducted."""
+    refuse_conducted(SweepFolder(folder))
+    with naming_the_folder(folder.parent, "the folder of sweeps"):
+        shutil.rmtree(folder)
+
+
+def refuse_conducted(sweep: SweepFolder) -> None:
+    """UsageError while a conductor is at work."""
+    if sweep.conducted():
+        remedy = f"hfbench sweep cancel {sweep.name} stops it"
+        raise UsageError("it is being conducted", where=sweep.name, remedy=remedy)
+
+
+def locked(sweep: SweepFolder) -> int:
+    """A descriptor that holds the sweep's lock; UsageError while a conductor has it."""
+    with naming_the_folder(sweep.path, "the sweep's folder"):
+        lock = take_lock(sweep.lock, patience=1.0)
+    if lock is None:
+        remedy = f"hfbench sweep show {sweep.name} tells how far it is"
+        raise UsageError("a conductor is at work on it already", where=sweep.name, remedy=remedy)
+    return lock
+
+
+def plan_of(sweep: SweepFolder) -> Plan:
+    """The plan of a sweep's script, read in the folder the sweep was asked for in; InvalidScript or UsageError when it
+    cannot be had any more."""
+    if not sweep.about:
+        raise UsageError("sweep.json is absent or damaged", where=sweep.path, remedy="run its script as a new sweep")
+    folder = str(sweep.about.get("cwd") or "")
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        found = f"the folder it was asked for in is gone: {error.strerror}"
+        raise UsageError(found, where=folder, remedy="make it again: the script may name files in it") from None
+    return load_plan(sweep.script)

@@ -1,0 +1,218 @@
+"""The part of a report that is about many cells: a table, heat maps, bars and the front of latency and throughput."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from hfbench.compare.metrics import Metric, metrics_of
+from hfbench.compare.subject import Measured, Subject, cell_label
+from hfbench.models.problem import counted
+from hfbench.reports.document import BarPlot, Block, Cell, HeatPlot, ParetoPlot, Section, Table, Text, Tone
+from hfbench.text import printable
+from hfbench.units import show_elapsed, show_value
+
+CHIEF = ("tpot", "throughput", "ttft", "prefill_rate", "e2e", "ratio")
+"""Metrics somebody looks at first, where there are such."""
+MOST_COLUMNS = 5
+MOST_BARS = 40
+FAILED = ("failed", "died", "timeout", "cancelled")
+UNFINISHED = ("queued", "running", "starting", "cancelling", "skipped")
+
+
+def cells_sections(subject: Subject) -> list[Section]:
+    """The table of all cells, then the pictures."""
+    if not subject.measured:
+        return [Section(title="Results", blocks=(Text(text="No cell has been run yet.", tone="open"),))]
+    names = chief_metrics(subject)[:MOST_COLUMNS]
+    return [
+        Section(title="Results", blocks=(_counts(subject), _table(subject, names))),
+        Section(title="Pictures", blocks=tuple(_plots(subject, names))),
+        Section(title="Can it be believed", blocks=tuple(_believed(subject))),
+    ]
+
+
+def chief_metrics(subject: Subject) -> list[str]:
+    """Names of metrics that any cell has, those that are looked at first in front."""
+    found = dict.fromkeys(name for each in subject.measured for name in metrics_of(each.result))
+    return sorted(found, key=lambda name: CHIEF.index(name) if name in CHIEF else len(CHIEF))
+
+
+def axes_of(measured: Sequence[Measured]) -> dict[str, list[str]]:
+    """Axes with their values as text, in the order they came."""
+    axes: dict[str, dict[str, None]] = {}
+    for each in measured:
+        for name in each.values:
+            axes.setdefault(name, {})[axis_value(each, name)] = None
+    return {name: list(values) for name, values in axes.items()}
+
+
+def axis_value(measured: Measured, name: str) -> str:
+    """The value of one axis as a script would write it."""
+    return cell_label({name: measured.values[name]}).removeprefix(f"{name}=") if name in measured.values else ""
+
+
+def _believed(subject: Subject) -> Iterator[Block]:
+    """What the measurements say against themselves: each word with the cells it was said of."""
+    where: dict[str, list[str]] = {}
+    judged = 0
+    for each in subject.measured:
+        told = (each.result or {}).get("verdicts")
+        words = [str(one.get("word", "")) for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
+        judged += bool(words)
+        for word in dict.fromkeys(words):
+            where.setdefault(word, []).append(each.place or each.action)
+    if not judged:
+        return
+    rows = tuple(
+        (
+            Cell(printable(word), "good" if word == "stable" else "open"),
+            Cell(f"{len(places)} of {judged}"),
+            _first(places),
+        )
+        for word, places in where.items()
+    )
+    yield Table(columns=("verdict", "steps", "which"), rows=rows, numeric=frozenset({1}))
+
+
+def _first(places: Sequence[str]) -> Cell:
+    more = f" and {len(places) - 4} more" if len(places) > 4 else ""
+    return Cell(printable("; ".join(places[:4])) + more)
+
+
+def _counts(subject: Subject) -> Text:
+    states: dict[str, int] = {}
+    for each in subject.measured:
+        states[each.state] = states.get(each.state, 0) + 1
+    told = ", ".join(f"{count} {state}" for state, count in states.items())
+    return Text(text=printable(f"{counted(subject.cells, 'cell')}, {counted(len(subject.measured), 'step')}: {told}."))
+
+
+def _table(subject: Subject, names: Sequence[str]) -> Table:
+    axes = list(axes_of(subject.measured))
+    steps = any(each.step for each in subject.measured)
+    shown = [metrics_of(each.result) for each in subject.measured]
+    best = {name: _best(shown, name) for name in names}
+    rows = []
+    for each, metrics in zip(subject.measured, shown, strict=True):
+        row = [Cell(printable(axis_value(each, name))) for name in axes]
+        row += [Cell(printable(each.step))] if steps else []
+        row += [_figure(metrics.get(name), best[name]) for name in names]
+        row.append(Cell("" if each.seconds is None else show_elapsed(each.seconds)))
+        row.append(Cell(printable(_outcome(each, metrics)), _tone(each.state)))
+        rows.append(tuple(row))
+    columns = (*axes, *(("step",) if steps else ()), *(f"{name} p50" for name in names), "took", "state")
+    first = len(axes) + steps
+    return Table(
+        columns=tuple(map(printable, columns)),
+        rows=tuple(rows),
+        numeric=frozenset(range(first, first + len(names) + 1)),
+        caption="The best of each column is marked." if names else "",
+    )
+
+
+def _outcome(each: Measured, metrics: Mapping[str, Metric]) -> str:
+    told = each.reason
+    if not told and not metrics:
+        told = str((each.result or {}).get("headline") or "")
+    return f"{each.state}: {told}" if told and told != each.state else each.state
+
+
+def _best(shown: Sequence[Mapping[str, Metric]], name: str) -> float | None:
+    known = [metric for metrics in shown if (metric := metrics.get(name)) is not None]
+    values = [value for metric in known if (value := metric.statistic("p50")) is not None]
+    if len(values) < 2 or not known[0].better:
+        return None
+    return max(values) if known[0].better == "higher" else min(values)
+
+
+def _figure(metric: Metric | None, best: float | None) -> Cell:
+    value = metric.statistic("p50") if metric else None
+    if metric is None or value is None:
+        return Cell("-", "quiet")
+    return Cell(show_value(value, metric.unit), best=best is not None and value == best)
+
+
+def _tone(state: str) -> Tone:
+    return "bad" if state in FAILED else "open" if state in UNFINISHED else ""
+
+
+def _plots(subject: Subject, names: Sequence[str]) -> list[Block]:
+    blocks: list[Block] = []
+    axes = axes_of(subject.measured)
+    wide = [name for name, values in axes.items() if len(values) > 1]
+    for name in names[:2]:
+        if len(wide) == 2:
+            blocks.append(_heat(subject.measured, name, wide[0], wide[1], axes))
+        elif bars := _bars(subject.measured, name):
+            blocks.append(bars)
+    if pareto := _pareto(subject.measured, names):
+        blocks.append(pareto)
+    return blocks
+
+
+def _heat(measured: Sequence[Measured], name: str, y: str, x: str, axes: Mapping[str, list[str]]) -> HeatPlot:
+    known = {
+        (axis_value(each, y), axis_value(each, x)): metric
+        for each in measured
+        if (metric := metrics_of(each.result).get(name)) is not None
+    }
+    first = next(iter(known.values()))
+    return HeatPlot(
+        title=f"{name}, median",
+        unit=first.unit,
+        x=printable(x),
+        y=printable(y),
+        columns=tuple(map(printable, axes[x])),
+        rows=tuple(map(printable, axes[y])),
+        values=tuple(
+            tuple(known[row, column].statistic("p50") if (row, column) in known else None for column in axes[x])
+            for row in axes[y]
+        ),
+        lower_is_better=first.better != "higher",
+    )
+
+
+def _bars(measured: Sequence[Measured], name: str) -> BarPlot | None:
+    known = [(each, metric) for each in measured if (metric := metrics_of(each.result).get(name)) is not None][
+        :MOST_BARS
+    ]
+    if len(known) < 2:
+        return None
+    lows = tuple(metric.statistic("ci_low") for _, metric in known)
+    return BarPlot(
+        title=f"{name}, median" + (" with its 95 % interval" if any(low is not None for low in lows) else ""),
+        unit=known[0][1].unit,
+        names=tuple(printable(each.place or each.action) for each, _ in known),
+        values=tuple(metric.statistic("p50") or 0.0 for _, metric in known),
+        low=lows,
+        high=tuple(metric.statistic("ci_high") for _, metric in known),
+    )
+
+
+def _pareto(measured: Sequence[Measured], names: Sequence[str]) -> ParetoPlot | None:
+    """Latency of a token, or whatever is lower the better, against throughput."""
+    x = next((name for name in ("tpot", "ttft", "e2e") if name in names), "")
+    if not x or "throughput" not in names:
+        return None
+    points = []
+    for each in measured:
+        metrics = metrics_of(each.result)
+        latency, rate = (metrics[name].statistic("p50") if name in metrics else None for name in (x, "throughput"))
+        if latency is not None and rate is not None:
+            points.append((latency, rate, printable(each.place)))
+    if len(points) < 3:
+        return None
+    front = tuple(
+        place
+        for place, (latency, rate, _) in enumerate(points)
+        if not any(a <= latency and b >= rate and (a, b) != (latency, rate) for a, b, _ in points)
+    )
+    return ParetoPlot(
+        title=f"{x} against throughput",
+        x=x,
+        x_unit="s",
+        y="throughput",
+        y_unit="tok/s",
+        points=tuple(points),
+        front=front,
+    )

@@ -1,0 +1,120 @@
+"""A report as JUnit XML, which CI systems read: a case a step, an expectation, a condition."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from hfbench.compare.result import CompareResult, Outcome
+from hfbench.compare.subject import Measured, Subject, cell_label
+from hfbench.text import printable
+
+FAILED = ("failed", "timeout")
+ERRORS = ("died", "cancelled")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One test case: `outcome` is empty when it passed, else `failure`, `error` or `skipped`."""
+
+    group: str
+    name: str
+    seconds: float = 0.0
+    outcome: str = ""
+    message: str = ""
+    kind: str = ""
+    output: str = ""
+
+
+def junit(subject: Subject, comparison: CompareResult | None) -> str:
+    """The document; times are in seconds, and what was not asked is skipped."""
+    cases = [*_steps(subject), *_expectations(subject), *(_conditions(comparison) if comparison else ())]
+    counted = {word: str(sum(case.outcome == word for case in cases)) for word in ("failure", "error", "skipped")}
+    totals = {
+        "tests": str(len(cases)),
+        "failures": counted["failure"],
+        "errors": counted["error"],
+        "time": f"{sum(case.seconds for case in cases):.3f}",
+    }
+    root = ElementTree.Element("testsuites", {"name": "hfbench", **totals})
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(subject.made or time.time()))
+    host = next((str(each.environment.get("host")) for each in subject.measured if each.environment.get("host")), "")
+    suite = ElementTree.SubElement(
+        root,
+        "testsuite",
+        {"name": printable(subject.name), **totals, "skipped": counted["skipped"], "timestamp": stamp}
+        | ({"hostname": printable(host)} if host else {}),
+    )
+    for case in cases:
+        _append(suite, case)
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+
+
+def _append(suite: ElementTree.Element, case: Case) -> None:
+    told = {"classname": printable(case.group), "name": printable(case.name), "time": f"{case.seconds:.3f}"}
+    node = ElementTree.SubElement(suite, "testcase", told)
+    if case.outcome:
+        kind = {} if case.outcome == "skipped" else {"type": printable(case.kind or case.outcome)}
+        inner = ElementTree.SubElement(node, case.outcome, {"message": printable(case.message), **kind})
+        if case.outcome != "skipped":
+            inner.text = printable(case.message)
+    if case.output:
+        ElementTree.SubElement(node, "system-out").text = printable(case.output)
+
+
+def _steps(subject: Subject) -> Iterator[Case]:
+    for each in subject.measured:
+        outcome, message = _of_step(each)
+        yield Case(
+            group=f"hfbench.{subject.name}.{each.action}",
+            name=each.place or each.action,
+            seconds=each.seconds or 0.0,
+            outcome=outcome,
+            message=message,
+            kind=each.state,
+            output=str((each.result or {}).get("headline") or ""),
+        )
+
+
+def _of_step(measured: Measured) -> tuple[str, str]:
+    """Outcome and message of a step: one that is not over is skipped, and says so."""
+    reason = measured.reason or measured.state
+    if measured.state in FAILED:
+        return "failure", reason
+    if measured.state in ERRORS:
+        return "error", reason
+    if measured.result is None:
+        return "skipped", reason
+    if measured.result.get("failed"):
+        return "failure", str(measured.result.get("headline") or "the result says that it failed")
+    return "", ""
+
+
+def _expectations(subject: Subject) -> Iterator[Case]:
+    outcomes = {True: "", False: "failure", None: "skipped"}
+    for each in subject.expectations:
+        place = " ".join(filter(None, (cell_label(each.values), each.step)))
+        actual = f"it is {each.actual}" if each.actual else ""
+        yield Case(
+            group=f"hfbench.{subject.name}.expectations",
+            name=" ".join(filter(None, (place, each.text))),
+            outcome=outcomes[each.ok],
+            message="; ".join(filter(None, (each.text, actual, each.reason))),
+            kind="expectation",
+        )
+
+
+def _conditions(comparison: CompareResult) -> Iterator[Case]:
+    outcomes = {Outcome.PASSES: "", Outcome.FAILS: "failure"}
+    open_ends = "failure" if comparison.strict else "skipped"
+    for each in comparison.conditions:
+        yield Case(
+            group="hfbench.compare",
+            name=f"not {each.text}",
+            outcome=outcomes.get(each.outcome, open_ends),
+            message="; ".join((f"{each.outcome}: {each.text}", *each.details)),
+            kind=str(each.outcome),
+        )

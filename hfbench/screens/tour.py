@@ -1,0 +1,70 @@
+"""The tour: a card on every screen that says what is seen and what to press, and follows where the user goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.timer import Timer
+
+from hfbench.screens.base import BenchScreen
+from hfbench.screens.tour_stops import STOPS, Stop
+from hfbench.widgets.tour_card import TourCard
+
+if TYPE_CHECKING:
+    from hfbench.app import Workbench
+
+LOOKS = 0.2
+"""Seconds between two looks at where the user is; nothing is painted unless that changed."""
+
+
+class Tour:
+    """One walk through the stops. It presses no key for the user: what happens is what happens without it."""
+
+    def __init__(self, app: Workbench) -> None:
+        self.app = app
+        self.at = 0
+        self._timer: Timer = app.set_interval(LOOKS, self.look)
+        self._shown: list[tuple[BenchScreen, int]] = []
+        self.look()
+
+    @property
+    def stop(self) -> Stop:
+        """Where it stands."""
+        return STOPS[self.at]
+
+    def look(self) -> None:
+        """Go on when the user did what the stop asks for, and have every screen show the stop."""
+        if self.stop.left(self.app):
+            self.at += 1
+        screens = [each for each in self.app.screen_stack if isinstance(each, BenchScreen) and each.is_mounted]
+        showing = [(each, self.at) for each in screens]
+        if showing != self._shown:
+            self._shown = showing
+            for screen in screens:
+                self._card(screen).show(f"tour {self.at + 1}/{len(STOPS)}  {self.stop.title}", self._words())
+
+    def step(self, by: int) -> None:
+        """A stop forward or back without doing what it asks for; past the last one the tour ends."""
+        if self.at + by >= len(STOPS):
+            self.end()
+            return
+        self.at = max(0, self.at + by)
+        self.look()
+
+    def end(self) -> None:
+        """Take the cards away."""
+        self._timer.stop()
+        self.app.tour = None
+        for screen in self.app.screen_stack:
+            for card in screen.query(TourCard):
+                card.remove()
+
+    def _words(self) -> str:
+        return self.stop.words(self.app.config.keys)
+
+    def _card(self, screen: BenchScreen) -> TourCard:
+        for card in screen.query(TourCard):
+            return card
+        card = TourCard()
+        screen.mount(card, after="#body")
+        return card

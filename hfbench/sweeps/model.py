@@ -1,0 +1,132 @@
+"""What a sweep is right now: frozen pictures for screens, tables and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+Plain: TypeAlias = str | int | float | bool | None
+"""What an axis of a sweep can have as a value."""
+SweepState: TypeAlias = Literal["running", "done", "stopped", "interrupted"]
+CellState: TypeAlias = Literal["queued", "running", "done", "failed", "skipped"]
+Better: TypeAlias = Literal["lower", "higher", ""]
+
+OVER: tuple[CellState, ...] = ("done", "failed", "skipped")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of a cell's result. `unit` and `better` are empty where nothing tells them."""
+
+    value: float
+    unit: str = ""
+    better: Better = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis with its values in the order they are run."""
+
+    name: str
+    values: tuple[Plain, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CellView:
+    """One cell. `number` counts from 1; `attempt` is the latest one, 0 before the first; `seconds` is its time so far
+    or in all; `progress` is between 0 and 1, None where nobody knows; `expectations` are (passed, failed)."""
+
+    number: int
+    values: Mapping[str, Plain]
+    state: CellState = "queued"
+    reason: str = ""
+    on: str = ""
+    attempt: int = 0
+    jobs: tuple[str, ...] = ()
+    seconds: float = 0.0
+    progress: float | None = None
+    metrics: Mapping[str, Figure] = field(default_factory=dict)
+    expectations: tuple[int, int] = (0, 0)
+    outputs: str = ""
+    """The first digits of the hash of what its steps gave out, such as the tokens of a benchmark; empty without any."""
+
+    @property
+    def label(self) -> str:
+        """The values in words: `dtype=bf16 batch=8`."""
+        return " ".join(f"{name}={value_text(value)}" for name, value in self.values.items())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SweepSnapshot:
+    """One sweep. `seconds` is the time somebody conducted it; `left_s` is an estimate, and `left_from` says from what;
+    `newer` that a newer hfbench wrote the folder, of which only what is known here can be shown."""
+
+    name: str
+    folder: Path
+    state: SweepState
+    reason: str = ""
+    made: float = 0.0
+    seconds: float = 0.0
+    left_s: float | None = None
+    left_from: str = ""
+    on: tuple[str, ...] = ("local",)
+    axes: tuple[Axis, ...] = ()
+    cells: tuple[CellView, ...] = ()
+    newer: bool = False
+
+    def counts(self) -> dict[CellState, int]:
+        """How many cells are in each state, the states in the order of a cell's life."""
+        found: dict[CellState, int] = dict.fromkeys(("queued", "running", "done", "failed", "skipped"), 0)
+        for cell in self.cells:
+            found[cell.state] += 1
+        return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SweepRow:
+    """One line of a list of sweeps."""
+
+    name: str
+    folder: Path
+    state: SweepState
+    reason: str
+    made: float
+    seconds: float
+    on: tuple[str, ...]
+    counts: Mapping[CellState, int]
+
+    @property
+    def cells(self) -> int:
+        """Cells in all."""
+        return sum(self.counts.values())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Grid:
+    """One metric over two axes: `values[row][column]` is None where no cell has it. `rows` are values of the axis `y`,
+    `columns` those of `x`; `best` is (row, column); `lacking` counts finished cells without the metric.
+
+    Several cells at one place, which differ in a further axis, are told by their best value, and counted in `merged`.
+    """
+
+    metric: str
+    unit: str
+    better: Better
+    x: str
+    y: str
+    columns: tuple[Plain, ...]
+    rows: tuple[Plain, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    cells: tuple[tuple[int | None, ...], ...]
+    best: tuple[int, int] | None
+    lacking: int
+    merged: int
+
+
+def value_text(value: Plain) -> str:
+    """A value of an axis as a script would write it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "null" if value is None else str(value)

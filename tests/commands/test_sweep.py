@@ -1,0 +1,142 @@
+"""`hfbench sweep` as a person uses it, in real processes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hfbench.commands.sweep import main
+from hfbench.errors import UsageError
+from hfbench.exits import Exit
+from hfbench.paths import sweeps_root
+from hfbench.sweeps.snapshot import read_sweep
+
+Hfbench = Callable[..., subprocess.CompletedProcess[str]]
+COUNT = ("sweep", "run", "toy", "count")
+
+
+def test_an_action_whose_fields_vary_is_run_saved_as_a_script_and_told_as_a_table(
+    hfbench: Hfbench, toy_actions: Path
+) -> None:
+    done = hfbench(*COUNT, "--vary", "to=1..4*2", "--vary", "pause=0,0.01", "--name", "counts")
+    assert (done.returncode, done.stdout.splitlines()[0].split()) == (
+        0,
+        ["CELL", "to", "pause", "STATE", "count", "doubled"],
+    )
+    assert "[6/6] to=4 pause=0.01 done" in done.stderr
+    assert "nothing tells yet how long they take" in done.stderr
+    script = sweeps_root() / "counts" / "sweep.hfb.yaml"
+    checked = hfbench("--script", script, "--dry-run")
+    assert [json.loads(line)["params"]["to"] for line in checked.stdout.splitlines()] == [1, 1, 2, 2, 4, 4]
+    told = json.loads(hfbench("sweep", "table", "counts", "--json", "--metric", "count").stdout)
+    assert [cell["metrics"]["count"]["value"] for cell in told["cells"]] == [1, 1, 2, 2, 4, 4]
+    again = hfbench(*COUNT, "--vary", "to=1,2", "--dry-run")
+    assert "2 cells, 1 at once on local; about" in again.stdout
+    assert "by 6 earlier jobs of toy.count with this model" in again.stdout
+
+
+def test_a_script_with_one_name_twice_is_refused_with_what_to_give(
+    hfbench: Hfbench, toy_actions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "s.hfb.yaml"
+    script.write_text("hfbench: 1\nname: my counts\nsteps:\n  - toy.count: {to: 2, pause: 0}\n    expect: count == 3\n")
+    done = hfbench("sweep", "run", script, "--json")
+    assert (done.returncode, json.loads(done.stdout)["exit"]) == (1, 1)
+    with pytest.raises(UsageError, match=r"there is a sweep 'my-counts' already.*--name"):
+        main(["run", str(script)])
+    assert main(["table", "my", "--csv"]) == Exit.OK
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (row["state"], row["count"], row["reason"]) == ("failed", "2", "not as expected: count == 3; it is 2")
+    assert main(["rm", "my-counts"]) == Exit.OK
+    assert not (sweeps_root() / "my-counts").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["run", "toy.count", "--vary", "to="], "which makes 0 cells"),
+        (["run", "toy.count", "--vary", "to=3..1"], "which makes 0 cells"),
+        (
+            ["run", "toy.count", "--vary", "to=1..200", "--vary", "pause=0..1+0.01"],
+            "20,200 cells; a sweep may have 10,000",
+        ),
+        (["run", "toy.count", "--vary", "to=1..1000000"], "10,000"),
+        (["run", "toy.count", "--vary", "too=1,2"], "Did you mean 'to'"),
+        (["run", "toy.count", "--vary", "to=1,x"], "'x' is not an integer"),
+        (["run", "toy.count", "--vary", "to=1", "--to", "2"], "unrecognized arguments: --to"),
+        (["run", "toy.count", "--to", "2"], "no field varies"),
+        (["run", "toy.count", "--vary", "to=1", "--name", "../x"], "cannot be the name of a sweep"),
+        (["run", "toy.count", "--vary", "to=1", "--slots", "0"], "not a number of cells"),
+        (["run", "toy.count", "--vary", "to=1", "--on", "moon"], "no executor is called 'moon'"),
+        (["run", "toy.cuont", "--vary", "to=1"], "neither a script nor an action"),
+        (["run", "--vary", "to=1"], "required: SCRIPT"),
+        (["show", "nothing"], "there is no sweep 'nothing'"),
+        (["table", "x", "--json", "--csv"], "--json and --csv were given"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_in_a_sentence_and_leaves_no_folder(
+    words: list[str], told: str, toy_actions: Path
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        main(words)
+    assert told in str(refused.value)
+    assert not sweeps_root().exists()
+
+
+def test_a_script_of_too_many_cells_is_refused_with_their_count(toy_actions: Path, tmp_path: Path, capsys) -> None:
+    script = tmp_path / "s.hfb.yaml"
+    axis = list(range(1, 102))
+    script.write_text(f"hfbench: 1\nmatrix: {{a: {axis}, b: {axis}}}\nsteps:\n  - toy.count: {{to: '{{{{ a }}}}'}}\n")
+    assert main(["run", str(script)]) == Exit.USAGE
+    assert "the matrix has 10201 cells; a script may have 10000" in capsys.readouterr().err
+    assert not sweeps_root().exists()
+
+
+def test_ctrl_c_stops_the_sweep_and_says_how_it_goes_on(toy_actions: Path, home: Path) -> None:
+    from conftest import command
+
+    process = subprocess.Popen(
+        command([*COUNT, "--vary", "to=1,5000", "--name", "long"]),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    folder = sweeps_root() / "long"
+    while (
+        not folder.exists() or read_sweep(folder).counts()["running"] == 0 or read_sweep(folder).counts()["done"] == 0
+    ):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == Exit.INTERRUPTED
+    assert "hfbench sweep resume long goes on" in told
+    assert "Traceback" not in told
+    found = read_sweep(folder)
+    assert (found.state, found.counts()["done"], found.counts()["running"]) == ("stopped", 1, 0)
+
+
+def test_a_closed_terminal_leaves_the_sweep_running(toy_actions: Path, home: Path) -> None:
+    from conftest import command
+
+    process = subprocess.Popen(
+        command([*COUNT, "--vary", "to=1,30", "--name", "left"]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    folder = sweeps_root() / "left"
+    while not folder.exists() or read_sweep(folder).state != "running":
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    while read_sweep(folder).state == "running":
+        time.sleep(0.05)
+    assert (read_sweep(folder).state, read_sweep(folder).counts()["done"]) == ("done", 2)

@@ -1,0 +1,117 @@
+"""The commands as a person or CI runs them: exit codes, what goes to stderr, and sweeps as their folders stand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from measured_runs import HERE, make_job, result, times
+
+from hfbench.compare.comparing import compare
+from hfbench.compare.result import Word
+from hfbench.paths import sweeps_root
+
+
+def hfbench(*words: str) -> subprocess.CompletedProcess[str]:
+    """A command of its own process."""
+    return subprocess.run([sys.executable, "-m", "hfbench", *words], capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture
+def pair() -> tuple[str, str]:
+    """Two jobs, the second slower by a fifth."""
+    return make_job(result(times(0.05, seed=1)), number=1), make_job(result(times(0.06, seed=2)), number=2)
+
+
+def test_a_condition_that_holds_ends_with_1_and_one_that_cannot_be_told_is_said_on_stderr(
+    pair: tuple[str, str],
+) -> None:
+    failing = hfbench("compare", *pair, "--fail-if", "tpot.p50 > 1.05x")
+    assert failing.returncode == 1
+    assert "fails" in failing.stdout
+    unclear = hfbench("compare", *pair, "--fail-if", "tpot.p50 > 1.2x", "--json")
+    assert unclear.returncode == 0
+    assert json.loads(unclear.stdout)["conditions"][0]["outcome"] == "undecided"
+    loud = hfbench("compare", *pair, "--fail-if", "tpot.p50 > 1.2x")
+    assert "tpot.p50 > 1.2x: undecided" in loud.stderr
+    assert hfbench("compare", *pair, "--fail-if", "tpot > 1.2x", "--undecided", "fail").returncode == 1
+
+
+def test_a_wrong_condition_ends_with_2_and_points_at_the_place(pair: tuple[str, str]) -> None:
+    done = hfbench("compare", *pair, "--fail-if", "tpot.p50 > 1.05y")
+    assert done.returncode == 2
+    assert "'tpot.p50 > 1.05y', column 16: unknown unit 'y'" in done.stderr
+
+
+def test_a_baseline_is_set_listed_shown_compared_and_removed(pair: tuple[str, str]) -> None:
+    assert hfbench("baseline", "set", "nightly", pair[0]).returncode == 0
+    assert hfbench("baseline", "list").stdout.startswith("nightly  ")
+    assert "tpot" in hfbench("baseline", "show", "nightly").stdout
+    assert hfbench("jobs", "rm", pair[0]).returncode == 0
+    assert hfbench("compare", "nightly", pair[1], "--fail-if", "tpot > 1.05x").returncode == 1
+    assert hfbench("baseline", "rm", "nightly", "absent").returncode == 2
+    assert hfbench("baseline", "rm", "nightly").returncode == 0
+    assert "no baselines yet" in hfbench("baseline", "list").stdout
+
+
+def test_markdown_goes_to_stdout_and_a_named_file_is_written(pair: tuple[str, str], tmp_path: Path) -> None:
+    assert hfbench("report", pair[0]).stdout.startswith("# bench.generate of smol\n")
+    out = tmp_path / "report.xml"
+    assert hfbench("report", pair[0], "--out", str(out)).returncode == 0
+    assert out.read_text().startswith("<?xml")
+
+
+def make_sweep(name: str, cells: dict[int, str | None], *, version: int = 1) -> None:
+    """The folder of a sweep over `batch`: the job of each value, None for a cell that failed."""
+    folder = sweeps_root() / name
+    folder.mkdir(parents=True)
+    about = {"v": version, "name": name, "made": 5.0, "on": ["local"], "hfbench": "9.9"}
+    (folder / "sweep.json").write_text(json.dumps(about))
+    (folder / "sweep.hfb.yaml").write_text("hfbench: 1\n")
+    planned = {
+        "kind": "planned",
+        "axes": [{"name": "batch", "values": list(cells)}],
+        "steps": [{"action": "bench.generate"}],
+        "cells": [[value] for value in cells],
+    }
+    journal, events = [planned], [{"event": "run_started", "v": 1, "environment": HERE}]
+    for number, (batch, job) in enumerate(cells.items(), 1):
+        state = "done" if job else "failed"
+        ended = {
+            "kind": "ended",
+            "cell": number,
+            "state": state,
+            "reason": "" if job else "out of memory",
+            "attempt": 1,
+        }
+        journal.append({**ended, "seconds": 1.0})
+        if job:
+            where = {"cell": {"batch": batch}, "number": number, "attempt": 1, "step": 1, "action": "bench.generate"}
+            events.append(
+                {"event": "step_finished", **where, "status": "ok", "job": job, "result": {}, "metrics": None}
+            )
+    (folder / "journal.jsonl").write_text("".join(json.dumps({"at": 6.0, **each}) + "\n" for each in journal))
+    (folder / "results.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events))
+
+
+def test_sweeps_are_compared_by_the_samples_of_their_jobs_and_a_cell_without_a_result_says_why() -> None:
+    before = [make_job(result(times(0.05, seed=n)), number=n) for n in (1, 2)]
+    after = [make_job(result(times(0.06, seed=n)), number=n) for n in (3, 4)]
+    make_sweep("before", {1: before[0], 2: before[1], 4: None})
+    make_sweep("after", {1: after[0], 2: after[1], 4: None})
+    pair = compare(["before", "after"]).pairs[0]
+    assert [cell.label for cell in pair.cells] == ["batch=1", "batch=2", "batch=4"]
+    assert [each.word for each in pair.verdicts if each.metric == "tpot"] == [Word.SLOWER, Word.SLOWER]
+    assert {each.n_a for each in pair.verdicts} == {100}
+    assert pair.cells[2].note == "A has no result: out of memory; B has no result: out of memory"
+
+
+def test_a_sweep_of_a_newer_version_and_jobs_that_are_gone_are_said_and_nothing_is_lost() -> None:
+    job = make_job(result(times(0.05)), number=1)
+    make_sweep("new", {1: job, 2: "2026-11-29T20-11-09-bench.generate-00000f"}, version=99)
+    side = compare(["new", job]).sides[0]
+    assert any("a newer hfbench made this sweep" in note for note in side.notes)
+    assert any("of 1 step the jobs are gone" in note for note in side.notes)

@@ -1,0 +1,279 @@
+"""Jobs, sweeps, baselines and files side by side: what is read, what is matched, what is refused in a sentence."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from measured_runs import HERE, PARAMS, make_job, result, results_file, times
+
+from hfbench.codec import decode, encode
+from hfbench.compare.baselines import file_of, forget, keep, listed, read_baseline
+from hfbench.compare.comparing import compare
+from hfbench.compare.reading import read_subject
+from hfbench.compare.result import CompareResult, Outcome, Word
+from hfbench.errors import HfbenchError, UsageError
+from hfbench.line_width import lines_of
+from hfbench.paths import jobs_root
+
+
+def words(found: CompareResult, metric: str = "tpot") -> list[Word]:
+    """The verdicts of one metric in the order of pairs and cells."""
+    return [each.word for pair in found.pairs for each in pair.verdicts if each.metric == metric]
+
+
+def test_two_jobs_get_a_verdict_a_metric_and_the_differences_stand_before_them() -> None:
+    a = make_job(result(times(0.05, seed=1)), number=1)
+    other = {**HERE, "versions": {"torch": "2.14.0"}, "gpus": {"driver": "580.1", "devices": [{"name": "H200"}]}}
+    b = make_job(result(times(0.06, seed=2)), number=2, params={**PARAMS, "dtype": "fp32"}, environment=other)
+    found = compare([a, b])
+    assert [(each.metric, each.word) for each in found.pairs[0].verdicts] == [
+        ("tpot", Word.SLOWER),
+        ("throughput", Word.SLOWER),
+    ]
+    told = [(each.about, each.name, each.a, each.b) for each in found.pairs[0].differences]
+    assert told == [
+        ("setting", "dtype", "bf16", "fp32"),
+        ("hardware", "GPUs", "", "H200"),
+        ("software", "driver", "", "580.1"),
+        ("software", "torch", "2.13.0", "2.14.0"),
+    ]
+    with lines_of(80):
+        lines = found.lines()
+    assert lines.index("         setting: dtype: bf16 -> fp32") < next(
+        n for n, line in enumerate(lines) if "SLOWER" in line
+    )
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_result_survives_the_way_through_json_that_screens_take() -> None:
+    found = compare(
+        [make_job(result(times(0.05)), number=1), make_job(result(times(0.06)), number=2)], fail_if=["tpot > 2x"]
+    )
+    assert decode(CompareResult, json.loads(json.dumps(encode(found)))) == found
+
+
+def test_everything_is_measured_against_the_first() -> None:
+    jobs = [make_job(result(times(middle, seed=n)), number=n) for n, middle in enumerate((0.05, 0.06, 0.04), 1)]
+    found = compare(jobs)
+    assert [pair.b.letter for pair in found.pairs] == ["B", "C"]
+    assert words(found) == [Word.SLOWER, Word.FASTER]
+
+
+def test_other_models_are_compared_with_a_warning_and_other_work_too() -> None:
+    a = make_job(result(times(0.05)), number=1)
+    b = make_job(result(times(0.06)), number=2, params={**PARAMS, "model": "./big", "batch": 8})
+    sentence = compare([a, b]).pairs[0].sentence
+    assert "the models differ" in sentence
+    assert "batch differ, so that a step is not the same work" in sentence
+
+
+def test_actions_without_a_common_metric_are_refused_in_a_sentence() -> None:
+    a = make_job(result(times(0.05)), number=1)
+    b = make_job({"findings": []}, number=2, action="check", params={"model": "./smol"})
+    found = compare([a, b])
+    assert found.pairs[0].refused
+    assert "bench.generate and check have no metric in common" in found.pairs[0].sentence
+    assert found.headline == "B: not compared"
+
+
+def test_results_without_samples_are_told_as_single_figures_and_stay_undecided() -> None:
+    a = make_job({"seconds": 3.0, "bytes": 10}, number=1, action="convert.safetensors")
+    b = make_job({"seconds": 2.0, "bytes": 10}, number=2, action="convert.safetensors")
+    assert {each.metric: each.word for each in compare([a, b]).pairs[0].verdicts} == {
+        "seconds": Word.UNDECIDED,
+        "bytes": Word.SAME,
+    }
+
+
+@pytest.mark.parametrize(
+    ("last", "found"),
+    [
+        ({"kind": "failed", "error": {"found": "out of device memory", "exit": 1}}, "out of device memory"),
+        ({"kind": "cancelled", "reason": "asked by somebody"}, "asked by somebody"),
+        (None, "the worker is gone"),
+    ],
+)
+def test_a_job_without_a_result_is_a_sentence_and_its_condition_does_not_pass(
+    last: dict[str, object] | None, found: str
+) -> None:
+    a, b = make_job(result(times(0.05)), number=1), make_job(None, number=2, last=last)
+    compared = compare([a, b], fail_if=["tpot.p50 > 1.05x"])
+    assert found in compared.pairs[0].sentence
+    assert compared.conditions[0].outcome is Outcome.NOT_ASKED
+    assert compared.exit == 0
+    assert compared.open_conditions
+    assert compare([a, b], fail_if=["tpot.p50 > 1.05x"], strict=True).exit == 1
+
+
+def test_a_condition_that_holds_makes_exit_1() -> None:
+    a, b = make_job(result(times(0.05)), number=1), make_job(result(times(0.06)), number=2)
+    assert compare([a, b], fail_if=["tpot.p50 > 1.05x", "tpot.p50 > 2x"]).exit == 1
+    assert compare([b, a], fail_if=["tpot.p50 > 1.05x"]).exit == 0
+
+
+def test_cells_are_matched_by_their_values_and_others_listed(tmp_path: Path) -> None:
+    ours = [({"batch": n, "dtype": "bf16"}, result(times(0.05, seed=n))) for n in (1, 2)]
+    theirs = [({"dtype": "bf16", "batch": n}, result(times(0.06, seed=n))) for n in (2, 3)]
+    found = compare([str(results_file(tmp_path / "a.jsonl", ours)), str(results_file(tmp_path / "b.jsonl", theirs))])
+    pair = found.pairs[0]
+    assert [cell.label for cell in pair.cells] == ["dtype=bf16 batch=2"]
+    assert (pair.only_a, pair.only_b) == (("batch=1 dtype=bf16",), ("batch=3 dtype=bf16",))
+    assert words(found) == [Word.SLOWER]
+
+
+def test_a_cell_that_failed_and_a_metric_that_one_cell_lacks_are_told(tmp_path: Path) -> None:
+    whole = result(times(0.05))
+    less = {**whole, "metrics": {"tpot": whole["metrics"]["tpot"]}}
+    cells = [({"batch": 1}, whole), ({"batch": 2}, whole)]
+    a = results_file(tmp_path / "a.jsonl", cells)
+    b = results_file(tmp_path / "b.jsonl", [({"batch": 1}, None), ({"batch": 2}, less)])
+    first, second = compare([str(a), str(b)]).pairs[0].cells
+    assert first.note == "B has no result: out of memory"
+    assert second.lacking == ("B lacks 'throughput'",)
+    assert [each.metric for each in second.metrics] == ["tpot"]
+
+
+def test_sweeps_over_other_axes_are_refused_and_one_run_is_compared_with_every_cell(tmp_path: Path) -> None:
+    a = results_file(tmp_path / "a.jsonl", [({"batch": n}, result(times(0.05))) for n in (1, 2)])
+    b = results_file(tmp_path / "b.jsonl", [({"prompt": n}, result(times(0.05))) for n in (1, 2)])
+    refused = compare([str(a), str(b)]).pairs[0]
+    assert refused.refused
+    assert "no cell of B has the values of a cell of A (batch against prompt)" in refused.sentence
+    one = make_job(result(times(0.06)), number=1)
+    found = compare([one, str(a)])
+    assert "A is one run, and is compared with each of 2 cells of B" in found.pairs[0].sentence
+    assert words(found) == [Word.FASTER, Word.FASTER]
+
+
+def test_a_baseline_survives_the_removal_of_its_job() -> None:
+    a, b = make_job(result(times(0.05)), number=1), make_job(result(times(0.06)), number=2)
+    keep("nightly", read_subject(a), replace_it=False)
+    shutil.rmtree(jobs_root() / a)
+    found = compare(["nightly", b])
+    assert words(found) == [Word.SLOWER]
+    assert found.sides[0].kind == "baseline"
+    assert [(each.name, each.of, each.problem) for each in listed()] == [("nightly", a, "")]
+    forget("nightly")
+    assert listed() == []
+
+
+def test_a_baseline_is_not_replaced_unasked_and_nothing_without_a_result_is_kept() -> None:
+    a = make_job(result(times(0.05)), number=1)
+    keep("n", read_subject(a), replace_it=False)
+    with pytest.raises(UsageError, match="there is a baseline 'n' already"):
+        keep("n", read_subject(a), replace_it=False)
+    keep("n", read_subject(a), replace_it=True)
+    with pytest.raises(UsageError, match="has no result to keep: the worker is gone"):
+        keep("m", read_subject(make_job(None, number=2)), replace_it=False)
+    with pytest.raises(UsageError, match="is no name of a baseline"):
+        keep("../m", read_subject(a), replace_it=False)
+
+
+def test_a_damaged_baseline_and_one_of_a_newer_version_are_sentences() -> None:
+    a = make_job(result(times(0.05)), number=1)
+    file = keep("n", read_subject(a), replace_it=False)
+    data = json.loads(file.read_text())
+    file.write_text(json.dumps({**data, "v": 99, "moon": 1, "subject": {**data["subject"], "phase": "full"}}))
+    assert "a newer hfbench wrote this baseline" in read_baseline("n").notes[-1]
+    file.write_text(file.read_text()[:100])
+    assert "damaged" in listed()[0].problem
+    with pytest.raises(HfbenchError, match="damaged"):
+        read_subject("n")
+    with pytest.raises(UsageError, match=r"no baseline 'nn'.*did you mean 'n'|no baseline 'nn'"):
+        read_subject("baseline:nn")
+    assert file_of("n").exists()
+
+
+def test_a_word_for_several_things_must_say_which(tmp_path: Path) -> None:
+    a = make_job(result(times(0.05)), number=1)
+    keep(a, read_subject(a), replace_it=False)
+    with pytest.raises(UsageError, match=r"stands for several things: baseline:.* and job:"):
+        read_subject(a)
+    assert read_subject(f"job:{a}").kind == "job"
+    assert read_subject(f"baseline:{a}").kind == "baseline"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", "not a file of results"),
+        ("[1, 2]", "not a file of results"),
+        ("hello\nworld\n", "not a file of results"),
+        ('{"a": 1}\n{"b": 2}\n', "not a file of results"),
+    ],
+)
+def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str, found: str) -> None:
+    file = tmp_path / "x.json"
+    file.write_text(text)
+    with pytest.raises(HfbenchError, match=found):
+        read_subject(str(file))
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(HfbenchError, match="it is not text"):
+        read_subject(str(tmp_path / "x.json"))
+
+
+def test_what_json_printed_is_compared_with_the_settings_of_its_job(tmp_path: Path) -> None:
+    a, b = make_job(result(times(0.05)), number=1), make_job(result(times(0.06)), number=2)
+    printed = tmp_path / "a.json"
+    printed.write_text(json.dumps({**result(times(0.05)), "job": a}))
+    found = compare([str(printed), b])
+    assert words(found) == [Word.SLOWER]
+    assert found.pairs[0].differences == ()
+    shutil.rmtree(jobs_root() / a)
+    assert "settings and environment are not known" in compare([str(printed), b]).sides[0].notes[0]
+
+
+def test_results_of_a_newer_version_and_of_a_script_that_was_cut_off_say_so(tmp_path: Path) -> None:
+    file = results_file(tmp_path / "a.jsonl", [({"batch": 1}, result(times(0.05)))], v=7)
+    assert "a newer hfbench wrote these results" in read_subject(str(file)).notes[0]
+    lines = file.read_text().splitlines()[:-1]
+    file.write_text("\n".join([*lines, '{"event": "step_fin']))
+    assert "has not come to its end" in read_subject(str(file)).notes[1]
+
+
+def test_a_run_in_turns_stands_alone_and_its_rows_are_the_sides() -> None:
+    def row(name: str, middle: float, seed: int) -> dict[str, object]:
+        return {
+            "name": name,
+            "metrics": result(times(middle, seed=seed))["metrics"],
+            "params": {**PARAMS, "mode": name},
+        }
+
+    rows = [row("A", 0.05, 1), row("B", 0.06, 2)]
+    busy = [{"word": "busy-machine", "detail": "other processes kept 1.5 of 2 CPUs busy"}]
+    job = make_job({"rows": rows, "verdicts": busy}, number=1, action="bench.compare")
+    found = compare([job], fail_if=["tpot.p50 > 1.05x"])
+    assert words(found) == [Word.SLOWER]
+    assert found.pairs[0].verdicts.__next__().method == "in turns"
+    assert found.exit == 1
+    with pytest.raises(UsageError, match="one thing alone cannot be compared"):
+        compare([make_job(result(times(0.05)), number=2)])
+
+
+def test_modes_of_one_run_are_compared_with_the_first_which_is_eager() -> None:
+    rows = [
+        {"mode": mode, **result(times(middle, seed=3))["metrics"]}
+        for mode, middle in (("eager", 0.05), ("compile", 0.03))
+    ]
+    rows.append({"mode": "cudagraph", "word": "not run", "reason": "there is no GPU"})
+    found = compare([make_job({"rows": rows}, action="bench.modes", params={**PARAMS, "modes": ["compile"]})])
+    assert [side.title for side in found.sides] == ["bench.modes eager", "bench.modes compile"]
+    assert [(each.name, each.a, each.b) for each in found.pairs[0].differences] == [("mode", "eager", "compile")]
+    assert words(found) == [Word.FASTER]
+
+
+def test_a_run_compared_with_itself_says_so() -> None:
+    job = make_job(result(times(0.05)), number=1)
+    assert "both are the same run" in compare([job, job]).pairs[0].sentence
+
+
+def test_names_with_escapes_and_brackets_cannot_reach_a_terminal() -> None:
+    evil = {**PARAMS, "model": "\x1b[31mred\x1b[0m/[bold]x"}
+    a, b = (make_job(result(times(0.05)), number=n, params=evil) for n in (1, 2))
+    assert "\x1b" not in "\n".join(compare([a, b]).lines())

@@ -1,0 +1,154 @@
+"""Sweeps are conducted to their end, whoever is killed meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from sweep_story import SweepStory
+
+from hfbench.conduct.start import cancel, rerun_failed, resume
+from hfbench.errors import UsageError
+from hfbench.jobs.directory import JobDirectory, job_ids
+from hfbench.jobs.launch import JobRequest, launch
+from hfbench.jobs.snapshot import read_job
+from hfbench.paths import jobs_root
+from hfbench.sweeps.model import SweepSnapshot
+
+FAILING = """
+hfbench: 1
+matrix:
+  to: [1, 2, 3]
+steps:
+  - toy.count: {to: "{{ to }}", pause: 0, save_as: counted}
+    expect: counted.count != 2
+  - toy.fail: {how: result}
+    on_fail: continue
+"""
+
+EXPECTING = """
+hfbench: 1
+matrix: {to: [1, 2, 3]}
+steps:
+  - toy.count: {to: "{{ to }}", pause: 0}
+    expect: count != 2
+"""
+
+
+def one_runs(now: SweepSnapshot) -> bool:
+    """Whether a cell is under way and another is over."""
+    counts = now.counts()
+    return counts["running"] > 0 and counts["done"] > 0
+
+
+def test_a_conductor_that_is_killed_and_resumed_redoes_nothing_and_loses_nothing(story: SweepStory) -> None:
+    story.make("toy.count", {"to": [10, 11, 12]}, {"pause": 0.05}).start().until(one_runs).kill()
+    assert story.now.state == "interrupted"
+    assert "hfbench sweep resume story" in story.now.reason
+    ended = story.resume().end()
+    assert (ended.state, story.states) == ("done", ["done"] * 3)
+    assert [cell.metrics["count"].value for cell in ended.cells] == [10, 11, 12]
+    assert len(job_ids(jobs_root())) == 3, "the job that ran on was taken up, no cell has two"
+    assert [cell.attempt for cell in ended.cells] == [1, 1, 1]
+
+
+def test_a_job_that_its_conductor_launched_and_could_not_write_down_is_taken_up(story: SweepStory) -> None:
+    story.make("toy.count", {"to": [1, 20]}, {"pause": 0.05}).start().until(one_runs).kill()
+    (job,) = [each for each in job_ids(jobs_root()) if not read_job(JobDirectory(jobs_root() / each)).state.over]
+    lines = story.folder.journal.read_text().splitlines(keepends=True)
+    told = [line for line in lines if job not in line]
+    assert len(told) == len(lines) - 1
+    story.folder.journal.write_text("".join(told) + '{"v":1,"kind":"st')  # killed while it wrote that line
+    ended = story.resume().end()
+    assert (story.states, ended.cells[1].jobs) == (["done"] * 2, (job,))
+    assert len(job_ids(jobs_root())) == 2
+
+
+def test_a_job_that_died_while_nobody_conducted_is_begun_again_and_that_is_told(story: SweepStory) -> None:
+    story.make("toy.count", {"to": [1, 300]}, {"pause": 0.005}).start().until(one_runs).kill()
+    (job,) = story.now.cells[1].jobs
+    os.kill(read_job(JobDirectory(jobs_root() / job)).pid, signal.SIGKILL)  # the supervisor: nobody writes an end
+    ended = story.resume().end()
+    assert story.states == ["done", "done"]
+    assert ended.cells[1].reason.startswith(f"job {job.rpartition('-')[2]} was begun again: the worker is gone")
+
+
+def test_two_conductors_of_one_sweep_are_refused(story: SweepStory) -> None:
+    story.make("toy.count", {"to": [50]}, {"pause": 0.05}).start()
+    story.until(lambda now: now.counts()["running"] == 1)
+    with pytest.raises(UsageError, match="a conductor is at work on it already"):
+        resume(story.folder.path)
+    assert story.now.state == "running"
+    story.clean_up()
+
+
+def test_a_worker_that_is_killed_fails_its_cell_with_the_reason_and_the_others_go_on(story: SweepStory) -> None:
+    ended = story.make("toy.fail", {"how": ["segv", "error", "kill", "result"]}).start().end()
+    assert (ended.state, story.states) == ("done", ["failed"] * 4)
+    reasons = [cell.reason for cell in ended.cells]
+    assert "killed by SIGSEGV" in reasons[0]
+    assert reasons[1].startswith("toy: the toy is broken")
+    assert "killed by SIGKILL" in reasons[2]
+    assert story.journal[-1]["exit"] == 3
+
+
+def test_only_failed_cells_are_begun_again(story: SweepStory) -> None:
+    ended = story.make_script(EXPECTING).start().end()
+    assert story.states == ["done", "failed", "done"]
+    assert ended.cells[1].reason == "not as expected: count != 2; it is 2"
+    assert [cell.expectations for cell in ended.cells] == [(1, 0), (0, 1), (1, 0)]
+    assert [cell.metrics["count"].value for cell in ended.cells] == [1, 2, 3]
+    assert story.journal[-1]["exit"] == 1
+    rerun_failed(story.folder.path)
+    again = story.end()
+    assert [cell.attempt for cell in again.cells] == [1, 2, 1]
+    assert [line["cell"] for line in story.of("ended")] == [1, 2, 3, 2]
+    assert again.cells[1].jobs != ended.cells[1].jobs
+
+
+def test_a_sweep_that_is_cancelled_stops_its_job_and_can_be_resumed(story: SweepStory) -> None:
+    story.make("toy.count", {"to": [1, 60]}, {"pause": 0.02}).start().until(one_runs)
+    cancel(story.folder.path)
+    stopped = story.end()
+    assert (stopped.state, story.states[0]) == ("stopped", "done")
+    assert stopped.reason.startswith("stopped on request; hfbench sweep resume story")
+    assert all(read_job(JobDirectory(jobs_root() / each)).state.over for each in job_ids(jobs_root()))
+    ended = story.resume().end()
+    assert story.states == ["done", "done"]
+    assert "was begun again: stopped on request" in ended.cells[1].reason
+
+
+def test_a_script_that_was_changed_since_is_not_resumed(story: SweepStory) -> None:
+    story.make("toy.count", {"to": [1, 60]}, {"pause": 0.02}).start().until(one_runs).kill()
+    story.folder.script.write_text(story.folder.script.read_text().replace("60", "61"))
+    assert story.resume().end().state in ("stopped", "interrupted")
+    assert "the script was changed since the sweep began" in story.log
+
+
+def test_a_script_and_a_sweep_of_it_write_the_same_events_apart_from_times(
+    story: SweepStory, hfbench, toy_actions: Path, tmp_path: Path
+) -> None:
+    source = FAILING.replace("[1, 2, 3]", "[1, 3]").replace("{how: result}", "{how: error}")
+    script = tmp_path / "s.hfb.yaml"
+    script.write_text(source)
+    story.make_script(source).start().end()
+    hfbench("--script", script, "--results", tmp_path / "results.jsonl")
+
+    def told(path: Path) -> list[dict[str, object]]:
+        events = [json.loads(line) for line in path.read_text().splitlines()]
+        kept = ("event", "cell", "step", "line", "action", "status", "result", "error", "expr", "ok", "actual", "unit")
+        return [
+            {name: event.get(name) for name in kept} for event in events if event["event"].startswith(("step", "as"))
+        ]
+
+    assert told(story.folder.results) == told(tmp_path / "results.jsonl")
+    assert len(told(story.folder.results)) == 10
+
+
+def test_a_label_of_another_sweep_is_not_taken_for_ones_own(story: SweepStory) -> None:
+    launch(jobs_root(), JobRequest(action="toy.count", params={"to": 1}, label="story to=1"))
+    story.make("toy.count", {"to": [1]}, {"pause": 0}).start().end()
+    assert len(job_ids(jobs_root())) == 2

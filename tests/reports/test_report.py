@@ -1,0 +1,207 @@
+"""Reports in every format: what stands in them, what is escaped, and what is said where something lacks."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from measured_runs import PARAMS, make_job, result, results_file, times
+
+from hfbench.actions.report import Report, ReportResult
+from hfbench.compare.baselines import keep
+from hfbench.compare.comparing import compare
+from hfbench.compare.reading import read_subject
+from hfbench.errors import HfbenchError, UsageError
+from hfbench.jobs.run import Run
+
+EVIL = "</style><script>alert(1)</script>|`$x^2$`&\"'\x1b[31m\x00"
+GRID = [
+    ({"batch": batch, "dtype": dtype}, result(times(0.05 * batch if dtype == "bf16" else 0.08 * batch)))
+    for batch in (1, 2, 4)
+    for dtype in ("bf16", "fp32")
+]
+
+
+def report(subject: str, format: str = "auto", **more: Any) -> str:
+    """The text of a report."""
+    return made(subject, format=format, **more).text
+
+
+def made(subject: str, **more: Any) -> ReportResult:
+    """A report by its action."""
+    return Report(subject=subject, **more).perform(Run())
+
+
+class Page(HTMLParser):
+    """The tags, ids and addresses of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Count it."""
+        self.tags.append(tag)
+        told = dict(attrs)
+        self.ids += [told["id"]] if told.get("id") else []
+        self.addresses += [value for name in ("href", "src", "xlink:href", "action") if (value := told.get(name))]
+
+
+def test_a_job_is_told_with_settings_environment_method_and_the_command_that_repeats_it() -> None:
+    text = report(make_job(result(times(0.05, seed=1))))
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert headings == ["Results", "Can it be believed", "Settings", "Environment", "Method", "Run it again"]
+    assert "| tpot | 50." in text
+    assert "| stable | every median is known within 1.0% |" in text
+    assert "| versions | torch 2.13.0 |" in text
+    assert "hfbench bench generate ./smol --dtype bf16 --new-tokens 4" in text
+    assert "tpot=\\(e2e-ttft\\)" not in text
+    assert "tpot=(e2e-ttft)/(n\\_out-1)" in text
+
+
+def test_a_script_with_a_matrix_is_a_table_of_cells_with_its_expectations(tmp_path: Path) -> None:
+    text = report(str(results_file(tmp_path / "r.jsonl", [*GRID, ({"batch": 8, "dtype": "bf16"}, None)])))
+    assert "1 of 7 steps have no result; the table says why" in text
+    assert "| 8 | bf16 | - | - | 2 s | failed: out of memory |" in text
+    assert text.count("**50.") == 1
+    assert "| batch=8 dtype=bf16 | tpot.p50 \\< 1 s | 0.05 s | failed |  |" in text
+
+
+def test_a_page_holds_everything_and_fetches_nothing(tmp_path: Path) -> None:
+    page = Page(report(str(results_file(tmp_path / "r.jsonl", GRID)), "html"))
+    assert page.tags.count("svg") == 3  # two heat maps, and latency against throughput
+    assert not {"script", "img", "iframe", "object", "embed", "base"} & set(page.tags)
+    assert all(each.startswith(("#", "data:")) for each in page.addresses)
+    assert len(page.ids) == len(set(page.ids))
+
+
+@pytest.mark.parametrize("format", ["html", "md", "junit", "csv"])
+def test_a_name_that_is_markup_stays_a_name(tmp_path: Path, format: str) -> None:
+    a = make_job(result(times(0.05)), number=1, params={**PARAMS, "model": EVIL, "dtype": EVIL})
+    b = make_job(result(times(0.06)), number=2, params={**PARAMS, "model": EVIL})
+    text = report(a, format, against=(b,))
+    assert "\x1b" not in text
+    assert "\x00" not in text
+    if format == "html":
+        assert "script" not in Page(text).tags
+    if format == "md":
+        assert "<script>" not in text.replace("\\<", "")
+    cells = results_file(tmp_path / "r.jsonl", [({EVIL: n, "b": EVIL}, result(times(0.05))) for n in (1, 2, 3)])
+    assert "script" not in Page(report(str(cells), "html")).tags
+
+
+def test_a_comparison_stands_first_with_its_conditions() -> None:
+    a, b = make_job(result(times(0.05, seed=1)), number=1), make_job(result(times(0.06, seed=2)), number=2)
+    text = report(a, against=(b,), fail_if=("tpot.p50 > 1.05x",))
+    assert text.index("## B against A") < text.index("## Conditions") < text.index("## Results")
+    assert "SLOWER" in text
+    assert "| tpot.p50 \\> 1.05x | fails |" in text
+    with pytest.raises(UsageError, match="nothing to compare with"):
+        report(a, fail_if=("tpot.p50 > 1.05x",))
+
+
+def test_a_run_in_turns_is_reported_with_its_own_comparison() -> None:
+    sides = (("A", 0.05, 1), ("B", 0.06, 2))
+    rows = [{"name": name, "metrics": result(times(middle, seed=seed))["metrics"]} for name, middle, seed in sides]
+    text = report(make_job({"rows": rows, "verdicts": []}, action="bench.compare"))
+    assert text.index("## B against A") < text.index("| rows.A.tpot | 50.")
+    assert "SLOWER" in text
+
+
+def test_csv_has_a_row_a_metric_in_base_units_and_no_formula_for_a_spreadsheet(tmp_path: Path) -> None:
+    cells = [({"batch": 1, "=cmd": "=1+1"}, result(times(0.05))), ({"batch": -2, "=cmd": "@x"}, None)]
+    rows = list(csv.DictReader(io.StringIO(report(str(results_file(tmp_path / "r.jsonl", cells)), "csv"))))
+    assert [row["metric"] for row in rows] == ["tpot", "throughput", ""]
+    assert float(rows[0]["p50"]) == pytest.approx(0.05, rel=0.01)
+    assert (rows[0]["'=cmd"], rows[2]["'=cmd"], rows[2]["batch"]) == ("'=1+1", "'@x", "-2")
+
+
+def test_json_keeps_all_samples_and_can_be_compared_and_reported_again(tmp_path: Path) -> None:
+    a, b = make_job(result(times(0.05, seed=1)), number=1), make_job(result(times(0.06, seed=2)), number=2)
+    out = tmp_path / "a.json"
+    made(a, out=out)
+    data = json.loads(out.read_text())
+    assert len(data["subject"]["measured"][0]["result"]["metrics"]["tpot"]["samples"]) == 100
+    assert compare([str(out), b]).pairs[0].count()["SLOWER"] == 2  # type: ignore[index]
+    assert report(str(out)).splitlines()[0] == report(a).splitlines()[0]
+
+
+def test_junit_counts_what_it_holds_and_says_why(tmp_path: Path) -> None:
+    cells = results_file(tmp_path / "r.jsonl", [({"batch": 1}, result(times(0.05))), ({"batch": 2}, None)])
+    baseline = read_subject(str(cells))
+    keep("before", baseline, replace_it=False)
+    text = report(str(cells), "junit", against=("before",), fail_if=("tpot.p50 > 1.05x", "tpot.p50 < 1.05x"))
+    root = ElementTree.fromstring(text)
+    check_junit(root)
+    suite = root[0]
+    outcomes = {case.get("name"): [child.tag for child in case] for case in suite}
+    assert outcomes["batch=1"] == ["system-out"]
+    assert outcomes["batch=2"] == ["failure"]
+    assert outcomes["batch=2 tpot.p50 < 1 s"] == ["failure"]
+    assert outcomes["not tpot.p50 < 1.05x"] == ["failure"]
+    assert suite.find("./testcase[@name='batch=2']/failure").get("message") == "out of memory"  # type: ignore[union-attr]
+
+
+def check_junit(root: ElementTree.Element) -> None:
+    """What the schemas of CI systems agree on: names, counts that add up, at most one outcome a case."""
+    assert root.tag == "testsuites"
+    allowed = {"name", "tests", "failures", "errors", "skipped", "time", "timestamp", "hostname"}
+    for suite in root:
+        assert suite.tag == "testsuite"
+        assert set(suite.attrib) <= allowed
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", suite.attrib["timestamp"])
+        cases = list(suite)
+        assert int(suite.attrib["tests"]) == len(cases)
+        for tag, name in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+            assert int(suite.attrib[name]) == sum(case.find(tag) is not None for case in cases)
+        for case in cases:
+            assert {"name", "classname", "time"} == set(case.attrib)
+            assert float(case.attrib["time"]) >= 0
+            tags = [child.tag for child in case]
+            assert len([tag for tag in tags if tag != "system-out"]) <= 1
+            assert set(tags) <= {"failure", "error", "skipped", "system-out"}
+
+
+@pytest.mark.parametrize("format", ["md", "html", "csv", "json", "junit"])
+def test_an_unfinished_job_is_reported_with_what_is_known(format: str) -> None:
+    job = make_job(None, last={"kind": "failed", "error": {"found": "out of device memory", "exit": 1}})
+    assert "out of device memory" in report(job, format)
+
+
+def test_a_result_without_metrics_is_told_by_its_own_lines() -> None:
+    text = report(make_job({"moon": "full", "seconds": 2.0}, action="other.action", params={}))
+    assert re.search(r"^moon +full$", text, re.MULTILINE)
+    assert "The settings were not kept, so that no command can be told" in text
+
+
+def test_the_format_follows_from_the_name_of_the_file_and_the_file_is_whole_or_not_there(tmp_path: Path) -> None:
+    job = make_job(result(times(0.05)))
+    found = made(job, out=tmp_path / "r.xml")
+    assert (found.format, found.text) == ("junit", "")
+    assert (tmp_path / "r.xml").stat().st_size == found.bytes
+    with pytest.raises(UsageError, match="cannot be written"):
+        made(job, out=tmp_path / "absent" / "r.md")
+    assert [each.name for each in tmp_path.glob("*r*")] == ["r.xml"]
+
+
+def test_a_report_does_not_overwrite_what_it_is_about(tmp_path: Path) -> None:
+    file = results_file(tmp_path / "r.jsonl", GRID)
+    before = file.read_bytes()
+    with pytest.raises(UsageError, match="would overwrite what it is about"):
+        made(str(file), out=file)
+    assert file.read_bytes() == before
+
+
+def test_a_job_that_is_gone_is_a_sentence() -> None:
+    with pytest.raises(HfbenchError, match="is neither a file nor a job"):
+        report("2026-11-29T20-11-04-bench.generate-3f9a1c")

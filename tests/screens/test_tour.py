@@ -1,0 +1,96 @@
+"""The tour: it follows where the user goes, presses nothing for them, and leaves no trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pages import text
+
+from hfbench.app import Workbench
+from hfbench.config import Config
+from hfbench.screens.tour_stops import STOPS
+from hfbench.widgets.tour_card import TourCard
+
+
+@pytest.fixture
+def on_tour(
+    bench: Callable[..., Workbench], make_model: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, until: Any
+) -> Callable[..., Any]:
+    """Begin the tour in a folder with one model, and wait for its first card."""
+    make_model()
+    monkeypatch.chdir(make_model("here/models/other").parent)
+
+    async def begin(pilot: Any) -> None:
+        await until(pilot, lambda: len(pilot.app.screen.listings) == 3)
+        pilot.app.action_tour()
+        await until(pilot, lambda: pilot.app.screen.query(TourCard))
+
+    return begin
+
+
+def at(pilot: Any) -> int:
+    assert pilot.app.tour is not None
+    place: int = pilot.app.tour.at
+    return place
+
+
+async def test_each_stop_is_left_by_the_key_its_card_names(bench: Any, until: Any, picture: Any, on_tour: Any) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        await on_tour(pilot)
+        for number, key in enumerate(("enter", "t", "f", "B")):
+            assert f"tour {number + 1}/{len(STOPS)} {STOPS[number].title}" in text(picture, pilot)
+            await pilot.press(key)
+            await until(pilot, lambda number=number: at(pilot) == number + 1)
+        await pilot.press("escape")  # not started: the next stop is reached by `>`
+        await until(pilot, lambda: type(pilot.app.screen).__name__ == "ModelScreen")
+        await pilot.press("greater_than_sign", "2")
+        await until(pilot, lambda: at(pilot) == 6)
+        await pilot.press("6")
+        await until(pilot, lambda: at(pilot) == 7)
+        await pilot.press("colon")
+        await until(pilot, lambda: at(pilot) == 8)
+        await pilot.press("escape")
+        await until(pilot, lambda: at(pilot) == 9)
+        assert "That is all" in text(picture, pilot)
+        await pilot.press("greater_than_sign")
+        await until(pilot, lambda: pilot.app.tour is None)
+        assert "tour" not in text(picture, pilot)
+        assert not any(screen.query(TourCard) for screen in pilot.app.screen_stack)
+
+
+async def test_a_card_names_the_keys_of_the_users_own_key_map(
+    bench: Any, until: Any, picture: Any, on_tour: Any
+) -> None:
+    async with bench(config=Config(keys={"model.tensors": "w"})).run_test(size=(80, 24)) as pilot:
+        await on_tour(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: at(pilot) == 1)
+        assert "w shows its tensors" in text(picture, pilot)
+        await pilot.press("w")
+        await until(pilot, lambda: at(pilot) == 2)
+
+
+async def test_back_goes_back_and_stays_at_the_first(bench: Any, until: Any, picture: Any, on_tour: Any) -> None:
+    async with bench().run_test(size=(120, 40)) as pilot:
+        await on_tour(pilot)
+        await pilot.press("greater_than_sign", "greater_than_sign", "less_than_sign")
+        assert at(pilot) == 1
+        await pilot.press("less_than_sign", "less_than_sign")
+        assert at(pilot) == 0
+
+
+async def test_a_card_gives_way_where_the_terminal_is_too_small(bench: Any, until: Any, on_tour: Any) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        await on_tour(pilot)
+        await pilot.resize_terminal(50, 12)
+        await until(pilot, lambda: not pilot.app.screen.query_one(TourCard).display)
+
+
+@pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.title)
+def test_a_card_takes_at_most_three_lines_of_text_at_80_columns(stop: Any) -> None:
+    import textwrap
+
+    assert len(textwrap.wrap(stop.words({}).replace("`", ""), 78)) <= 3

@@ -1,0 +1,110 @@
+"""Grids, best cells, fronts and tables say what the cells say."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sweep_folder import Written
+
+from hfbench.errors import UsageError
+from hfbench.sweeps.model import CellView, Figure, SweepSnapshot
+from hfbench.sweeps.snapshot import best_cell, grid, metric_names, pareto
+from hfbench.sweeps.table import csv_of_table, lines_of_table, notes_of_table, plain_table, table
+
+Four = Callable[..., Written]
+POINTS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=30)
+
+
+@pytest.fixture
+def found(four: Four) -> SweepSnapshot:
+    """Three cells are done, one of which lacks a metric; one failed."""
+    sweep = four()
+    for cell, metrics in enumerate(
+        [{"tpot": 4.0, "rate": (1.0, "tok/s")}, {"tpot": 2.0}, {"tpot": 3.0, "rate": (8.0, "tok/s")}], 1
+    ):
+        sweep.begin(cell).finish(cell, **metrics)
+    return sweep.begin(4).finish(4, "failed", reason="out of device memory").read()
+
+
+def test_a_grid_has_none_where_a_cell_lacks_the_metric_and_counts_those(found: SweepSnapshot) -> None:
+    told = grid(found, "rate.p50", x="batch", y="dtype")
+    assert (told.rows, told.columns, told.values) == (("fp32", "bf16"), (1, 2), ((1.0, None), (8.0, None)))
+    assert (told.best, told.lacking, told.unit, told.better) == ((1, 0), 1, "tok/s", "higher")
+
+
+def test_an_axis_left_out_of_a_grid_is_told_by_its_best_cells(found: SweepSnapshot) -> None:
+    told = grid(found, "tpot.p50", x="batch", y="")
+    assert (told.values, told.cells, told.merged, told.best) == (((3.0, 2.0),), ((3, 2),), 1, (0, 1))
+
+
+def test_the_best_cell_is_the_least_time_or_the_greatest_rate_and_none_where_nothing_tells(
+    found: SweepSnapshot,
+) -> None:
+    assert [
+        cell and cell.number for cell in (best_cell(found, m) for m in ("tpot.p50", "rate.p50", "tpot.n", "x"))
+    ] == [
+        2,
+        3,
+        None,
+        None,
+    ]
+
+
+def test_medians_come_first_among_the_metrics(found: SweepSnapshot) -> None:
+    assert metric_names(found)[:2] == ("tpot.p50", "rate.p50")
+    assert metric_names(found)[-1] == "rate.n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (lambda s: grid(s, "tpot.p5", "batch", "dtype"), "no cell has a metric 'tpot.p5'.*did you mean 'tpot.p50'"),
+        (lambda s: grid(s, "tpot.p50", "bach", "dtype"), "there is no axis 'bach'.*did you mean 'batch'"),
+        (lambda s: table(s, ["nope"]), "no cell has a metric 'nope'.*some are tpot.p50"),
+    ],
+)
+def test_what_no_cell_has_is_refused_with_what_there_is(
+    found: SweepSnapshot, asked: Callable[[SweepSnapshot], object], told: str
+) -> None:
+    with pytest.raises(UsageError, match=told.replace("did", "[Dd]id").replace("some", "[Ss]ome")):
+        asked(found)
+
+
+@given(POINTS)
+def test_the_front_holds_all_that_no_other_cell_beats_and_nothing_else(points: list[tuple[int, int]]) -> None:
+    cells = tuple(
+        CellView(number=n, values={}, metrics={"t": Figure(t, "s", "lower"), "r": Figure(r, "tok/s", "higher")})
+        for n, (t, r) in enumerate(points, 1)
+    )
+    front = pareto(SweepSnapshot(name="x", folder=None, state="done", cells=cells), "t", "r")  # type: ignore[arg-type]
+
+    def beaten(t: int, r: int) -> bool:
+        return any(a <= t and b >= r and (a, b) != (t, r) for a, b in points)
+
+    assert set(front) == {n for n, (t, r) in enumerate(points, 1) if not beaten(t, r)}
+    assert [points[n - 1][0] for n in front] == sorted(points[n - 1][0] for n in front)
+
+
+def test_a_table_says_which_cells_lack_a_metric_and_which_failed(found: SweepSnapshot) -> None:
+    told = table(found, ["tpot.p50", "rate.p50"])
+    lines = lines_of_table(told)
+    assert lines[0].split() == ["CELL", "dtype", "batch", "STATE", "tpot.p50", "rate.p50", "OUTPUTS"]
+    assert "2.00 s *" in lines[2]
+    assert "8 tok/s *" in lines[3]
+    assert notes_of_table(told) == [
+        "1 of the finished cells lacks rate.p50",
+        "cell 4 (dtype=bf16 batch=2) failed: out of device memory",
+    ]
+    assert [row["metrics"]["rate.p50"] and row["metrics"]["rate.p50"]["value"] for row in plain_table(told)] == [
+        1.0,
+        None,
+        8.0,
+        None,
+    ]
+    rows = list(csv.DictReader(io.StringIO(csv_of_table(told))))
+    assert [row["rate.p50 [tok/s]"] for row in rows] == ["1.0", "", "8.0", ""]
