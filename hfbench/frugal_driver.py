@@ -14,6 +14,14 @@ from textual.driver import Driver
 from hfbench.line_pace import LinePace, serial_baud
 from hfbench.pen import PenSaver
 from hfbench.text import cells
+from hfbench.widgets.glyphs import ASCII, glyphs_of
+
+LINES = dict.fromkeys(range(0x2500, 0x2580), "+") | {ord(sign): "-" for sign in "─━┄┅┈┉╌╍═"}
+LINES |= {ord(sign): "|" for sign in "│┃┆┇┊┋╎╏║"}
+BLOCKS = dict.fromkeys(range(0x2580, 0x25A0), "#") | {ord(sign): "|" for sign in "▏▎▍▌▋▊▉▐▕"}
+BLOCKS |= {ord(sign): "_" for sign in "▁▂▃▄"} | {ord("▔"): "-"}
+PLAIN = LINES | BLOCKS | {ord("🔎"): "/ ", ord("…"): ".", ord("·"): "|"}
+"""What Textual's own widgets draw with, in ASCII; ours choose their signs themselves."""
 
 IN_CELLS = "hfbench.in_cells"
 """How what a terminal cannot show is written: as many question marks as it is wide, so that nothing is moved."""
@@ -30,11 +38,12 @@ def frugal(driver: type[Driver]) -> type[Driver]:
         def __init__(self, app: Any, *words: Any, **named: Any) -> None:
             super().__init__(app, *words, **named)
             self._pen = PenSaver()
+            self._signs = PLAIN if glyphs_of(app) == ASCII else {}
             self._encoding = getattr(sys.__stderr__, "encoding", None) or "utf-8"
             self._pace = LinePace(getattr(app, "baud", 0) or serial_baud(getattr(self, "fileno", -1)))
 
         def write(self, data: str) -> None:
-            encoded = self._pen.save(data).encode(self._encoding, IN_CELLS)
+            encoded = self._pen.save(data).translate(self._signs).encode(self._encoding, IN_CELLS)
             self._pace.wrote(len(encoded), time.monotonic())
             super().write(encoded.decode(self._encoding))
 

@@ -212,3 +212,15 @@ def test_a_name_that_the_locale_cannot_show_moves_nothing(
         assert row.index("llama") == head.index("Type")
         assert bytes(one.output).isascii()
         assert b"\\u" not in one.output
+
+
+def test_what_is_not_ours_is_drawn_in_ascii_too(line: Open) -> None:
+    one = line([*HFBENCH, "--ascii"])
+    one.wait("no models")
+    one.press(":")
+    one.wait("Search for commands")
+    one.press("\x1b")
+    one.read(0.5)
+    one.press("?")
+    one.wait("Keys here")
+    assert bytes(one.output).isascii()
