@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hfbench.actions.base import action
 from hfbench.actions.params import param
+from hfbench.errors import UsageError
 from hfbench.line_width import cut
 from hfbench.text import printable
 
@@ -16,18 +17,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class BaselineSetResult:
-    """What was kept, and where."""
+    """What is kept, and where; `there` says that it was kept before and left as it is."""
 
     name: str
     of: str
     cells: int
     file: str
     notes: tuple[str, ...] = ()
+    there: bool = False
 
     @property
     def headline(self) -> str:
         """`nightly: a copy of 2026-11-29T20-11-04-bench.generate-3f9a1c`."""
-        return f"{self.name}: a copy of {self.of}"
+        return f"{self.name}: a copy of {self.of}{', left as it was' if self.there else ''}"
 
     def lines(self) -> list[str]:
         """The same for people, with how to use it."""
@@ -43,12 +45,20 @@ class BaselineSet:
     name: str = param("Name of the baseline", positional=True)
     of: str = param("Job id, sweep or result file", positional=True)
     replace: bool = param("Take the place of a baseline of that name", default=False)
+    once: bool = param("Leave a baseline of that name as it is, for scripts that run every night", default=False)
 
     def perform(self, run: Run) -> BaselineSetResult:
-        """Read it whole and write the copy."""
-        from hfbench.compare.baselines import keep
+        """Read it whole and write the copy; UsageError where the name is taken and neither option says what then."""
+        from hfbench.compare.baselines import file_of, keep, read_baseline
         from hfbench.compare.reading import read_subject
 
+        if self.once and self.replace:
+            raise UsageError("--once and --replace were given", where="baseline.set", remedy="give one of them")
+        if self.once and file_of(self.name).exists():
+            kept = read_baseline(self.name)
+            return BaselineSetResult(
+                name=self.name, of=kept.name, cells=kept.cells, file=str(file_of(self.name)), there=True
+            )
         subject = read_subject(self.of)
         file = keep(self.name, subject, replace_it=self.replace)
         return BaselineSetResult(

@@ -280,7 +280,7 @@ class ModelsScreen(ModelsKeys):
     def bring(self, source: str) -> None:
         """Bring one of the sources to the front, if there is one of that name."""
         if self.query_one("#sources", RecordTable).move_to(source):
-            self._choose_source(source)
+            self.choose_source(source)
 
     @on(FilterBar.Changed)
     def _filter(self, message: FilterBar.Changed) -> None:

@@ -52,6 +52,8 @@ def test_a_baseline_is_set_listed_shown_compared_and_removed(pair: tuple[str, st
     assert "tpot" in hfbench("baseline", "show", "nightly").stdout
     assert hfbench("jobs", "rm", pair[0]).returncode == 0
     assert hfbench("compare", "nightly", pair[1], "--fail-if", "tpot > 1.05x").returncode == 1
+    again = hfbench("baseline", "set", "nightly", pair[1], "--once")
+    assert (again.returncode, pair[0] in again.stdout, "left as it was" in again.stdout) == (0, True, True)
     assert hfbench("baseline", "rm", "nightly", "absent").returncode == 2
     assert hfbench("baseline", "rm", "nightly").returncode == 0
     assert "no baselines yet" in hfbench("baseline", "list").stdout

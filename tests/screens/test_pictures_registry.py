@@ -30,9 +30,16 @@ TRAFFIC = Traffic(
 
 def token(id: int, user: str, scope: str, *, expires: float | None, used: float | None) -> Token:
     return Token(
-        id=id, user=user, name=f"box {id}", prefix=f"hfb_Ab{id}xY", scope=scope, namespaces=(), created=0.0, expires=expires,
+        id=id,
+        user=user,
+        name=f"box {id}",
+        prefix=f"hfb_Ab{id}xY",
+        scope=scope,
+        namespaces=(),
+        created=0.0,
+        expires=expires,
         last_used=used,
-    )  # fmt: skip
+    )
 
 
 VIEW = RegistryView(
