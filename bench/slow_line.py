@@ -40,8 +40,8 @@ SCREEN_9600 = Claim(
 )
 SCREEN_115200 = Claim(
     name="line-115200-screen",
-    sentence="at 115200 baud another screen has arrived after one second",
-    bound=1.0,
+    sentence="at 115200 baud another screen has arrived after two seconds",
+    bound=2.0,
 )
 LIVE_9600 = Claim(
     name="line-9600-live-job",

@@ -4,6 +4,7 @@ and gone on with as a shell does it."""
 from __future__ import annotations
 
 import codecs
+import os
 import sys
 import time
 from functools import lru_cache
@@ -41,6 +42,14 @@ def frugal(driver: type[Driver]) -> type[Driver]:
             self._signs = PLAIN if glyphs_of(app) == ASCII else {}
             self._encoding = getattr(sys.__stderr__, "encoding", None) or "utf-8"
             self._pace = LinePace(getattr(app, "baud", 0) or serial_baud(getattr(self, "fileno", -1)))
+
+        def _get_terminal_size(self) -> tuple[int, int]:
+            """The terminal's own: COLUMNS and LINES that somebody exported would never change."""
+            try:
+                columns, rows = os.get_terminal_size(self.fileno)
+            except OSError:
+                columns = rows = 0
+            return (columns, rows) if columns and rows else super()._get_terminal_size()
 
         def write(self, data: str) -> None:
             encoded = self._pen.save(data).translate(self._signs).encode(self._encoding, IN_CELLS)
