@@ -109,6 +109,26 @@ def test_a_sweep_whose_node_and_conductor_are_lost_midway_ends_whole_and_says_wh
     assert any("was begun again: " in cell.reason and "n2" in cell.reason for cell in story.now.cells)
 
 
+def test_a_sweep_whose_raylet_is_lost_midway_ends_whole_and_says_what_happened(
+    toy_actions: object, ray_lab: RayLab
+) -> None:
+    story = SweepStory("raylet")
+    story.make("toy.count", {"to": [150, 151, 152]}, {"pause": 0.05}, on=(ray_lab.address,)).start()
+
+    def on_both(now: SweepSnapshot) -> bool:
+        return sum(cell.state == "running" and bool(cell.progress) for cell in now.cells) == 3  # a node holds two
+
+    story.until(on_both)
+    try:
+        ray_lab.kill_node("second")
+        story.end()
+    finally:
+        ray_lab.mend()
+    assert story.states == ["done"] * 3
+    assert [cell.metrics["count"].value for cell in story.now.cells] == [150, 151, 152]
+    assert any("was begun again: " in cell.reason for cell in story.now.cells)
+
+
 def test_a_place_that_refuses_the_cells_fails_them_with_its_reason(
     run: Callable[..., SweepStory], slurm: SlurmLab
 ) -> None:

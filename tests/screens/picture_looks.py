@@ -31,6 +31,8 @@ LOOKS: dict[str, Look] = {
     "80x24-ansi": ((80, 24), "hfbench-ansi", False),
     "80x24-monochrome": ((80, 24), "hfbench-dark", True),
     "120x40-monochrome": ((120, 40), "hfbench-contrast", True),
+    "80x24-light": ((80, 24), "hfbench-light", False),
+    "80x24-contrast": ((80, 24), "hfbench-contrast", False),
 }
 
 AtRest = Callable[[Pilot[None]], Awaitable[None]]

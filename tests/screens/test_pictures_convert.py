@@ -66,7 +66,7 @@ def proof(params: dict[str, Any]) -> tuple[dict[str, Any], VerifyResult]:
     )
 
 
-@pytest.mark.parametrize("look", [SMALL, LARGE], ids=["80x24-dark", "120x40-light"])
+@pytest.mark.parametrize("look", [each.values for each in LOOKS], ids=[str(each.id) for each in LOOKS])
 def test_refused(take: Any, until: Any, place: Path, look: Any) -> None:  # noqa: F811
     model = llama(place / "models" / "smollm2-135m", layers=30, shards=1)
 
