@@ -40,6 +40,31 @@ LOTS = random.Random(1)
 """Draws who begins each round."""
 CALLED = (Word.FASTER, Word.SLOWER)
 
+SAME_APART = Claim(
+    name="compare-same-apart",
+    sentence="a thing against itself, measured apart, is called faster or slower in at most 5 of 100",
+    bound=0.05,
+    unit="",
+)
+SAME_TURNS = Claim(
+    name="compare-same-turns",
+    sentence="a thing against itself, measured in turns, is called faster or slower in at most 5 of 100",
+    bound=0.05,
+    unit="",
+)
+MORE_APART = Claim(
+    name="compare-more-apart",
+    sentence="1.05x of the work, measured apart, is missed by at most 10 of 100 intervals that are narrower",
+    bound=0.10,
+    unit="",
+)
+MORE_TURNS = Claim(
+    name="compare-more-turns",
+    sentence="1.05x of the work, measured in turns, is missed by at most 10 of 100 verdicts whose interval is narrower",
+    bound=0.10,
+    unit="",
+)
+
 
 def main() -> None:
     """Measure both kinds of runs; each claims as soon as it is done."""
@@ -88,14 +113,8 @@ def wrong(kind: str, found: list[MetricVerdict]) -> Record:
     """
     called = [each.word in CALLED for each in found]
     before = sum(each.word in CALLED or each.would_be in CALLED for each in found)
-    claim = Claim(
-        name=f"compare-same-{kind}",
-        sentence=f"a thing against itself, {described(kind)}, is called faster or slower in at most 5 of 100",
-        bound=0.05,
-        unit="",
-    )
     return run(
-        claim,
+        SAME_APART if kind == "apart" else SAME_TURNS,
         lambda: sum(called) / len(called),
         rounds=1,
         warmup=0,
@@ -111,20 +130,9 @@ def found_it(kind: str, found: list[MetricVerdict]) -> Record:
     able = [each for each in found if each.low and each.high and each.high / each.low <= MORE]
     seen = [(each.word, each.would_be) if kind == "apart" else (each.word,) for each in able]
     missed = sum(Word.SLOWER not in words for words in seen)
-    told = "is not seen in the interval" if kind == "apart" else "is not called slower"
-    claim = Claim(
-        name=f"compare-more-{kind}",
-        sentence=f"1.05x of the work, {described(kind)}, {told} in at most 10 of 100 where the interval is narrower",
-        bound=0.10,
-        unit="",
-    )
+    claim = MORE_APART if kind == "apart" else MORE_TURNS
     share = missed / len(able) if able else 1.0
     return run(claim, lambda: share, rounds=1, warmup=0, notes={**notes(found), "narrow": len(able), "missed": missed})
-
-
-def described(kind: str) -> str:
-    """The kind in words."""
-    return "measured apart" if kind == "apart" else "measured in turns"
 
 
 def notes(found: list[MetricVerdict]) -> dict[str, str | int | float]:

@@ -203,7 +203,7 @@ def test_the_folder_of_a_wheel_is_found_too(tmp_path: Path) -> None:
     package = tmp_path / "hfbench"
     source = Path(__file__).parents[1] / "hfbench"
     package.mkdir()
-    for name in ("__init__.py", "theming.py", "errors.py", "exits.py", "line_width.py", "text.py"):
+    for name in ("__init__.py", "theming.py", "errors.py", "exits.py", "line_width.py", "pages.py", "text.py"):
         (package / name).write_bytes((source / name).read_bytes())
     (package / "themes").mkdir()
     for file in packaged_themes().glob("*.toml"):

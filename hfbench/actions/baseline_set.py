@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hfbench.actions.base import action
 from hfbench.actions.params import param
-from hfbench.errors import UsageError
+from hfbench.errors import HfbenchError, UsageError
 from hfbench.line_width import cut
 from hfbench.text import printable
 
@@ -49,15 +49,17 @@ class BaselineSet:
 
     def perform(self, run: Run) -> BaselineSetResult:
         """Read it whole and write the copy; UsageError where the name is taken and neither option says what then."""
-        from hfbench.compare.baselines import file_of, keep, read_baseline
+        from hfbench.compare.baselines import describe, file_of, keep
         from hfbench.compare.reading import read_subject
 
         if self.once and self.replace:
             raise UsageError("--once and --replace were given", where="baseline.set", remedy="give one of them")
         if self.once and file_of(self.name).exists():
-            kept = read_baseline(self.name)
+            kept = describe(self.name)
+            if kept.problem:
+                raise HfbenchError(kept.problem, where=file_of(self.name), remedy="set it anew with --replace")
             return BaselineSetResult(
-                name=self.name, of=kept.name, cells=kept.cells, file=str(file_of(self.name)), there=True
+                name=self.name, of=kept.of, cells=kept.cells, file=str(file_of(self.name)), there=True
             )
         subject = read_subject(self.of)
         file = keep(self.name, subject, replace_it=self.replace)

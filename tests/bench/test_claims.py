@@ -17,7 +17,8 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 SCRIPTS = sorted(
     path.stem
     for path in BENCH.glob("*.py")
-    if path.stem not in ("claims", "terminal", "workbench", "make_big_checkpoint", "report", "hub_service")
+    if path.stem
+    not in ("claims", "terminal", "workbench", "make_big_checkpoint", "report", "hub_service", "compare_run")
 )
 
 

@@ -157,7 +157,7 @@ async def test_d_says_what_it_frees_and_frees_it_in_a_job_only_when_told_to(
         await until(pilot, lambda: table.total == 2)
         assert not (snapshots / OLD).exists()
         assert (snapshots / NEW / "shared.bin").read_bytes().startswith(b"shared")
-        await until(pilot, lambda: "24.4 KiB freed" in toasts(pilot), 10)
+        await until(pilot, lambda: "24.4 KiB freed" in toasts(pilot))
         await pilot.press("O")
         await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
         await pilot.press("y", "escape")

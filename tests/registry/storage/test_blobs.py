@@ -36,8 +36,8 @@ async def body(*pieces: bytes) -> AsyncIterator[bytes]:
 
 async def test_parts_in_any_order_make_the_file(layout: Layout) -> None:
     path = layout.uploads / "x"
-    await receive_part(path, body(WHOLE[6000:]), 6000, 4000)
-    await receive_part(path, body(WHOLE[:6000]), 0, 6000)
+    await receive_part(layout, path, body(WHOLE[6000:]), 6000, 4000)
+    await receive_part(layout, path, body(WHOLE[:6000]), 0, 6000)
     complete_parts(layout, path, SHA256, len(WHOLE))
     assert layout.blob(SHA256).read_bytes() == WHOLE
     complete_parts(layout, path, SHA256, len(WHOLE))  # asked again, because the reply was lost
@@ -46,7 +46,7 @@ async def test_parts_in_any_order_make_the_file(layout: Layout) -> None:
 @pytest.mark.parametrize("part", [WHOLE[:5000], b"x" * 10_000], ids=["short", "other"])
 async def test_parts_of_another_file_are_refused_and_nothing_is_kept(layout: Layout, part: bytes) -> None:
     path = layout.uploads / "x"
-    await receive_part(path, body(part), 0, len(part))
+    await receive_part(layout, path, body(part), 0, len(part))
     with pytest.raises(BadRequest, match="do not make the file"):
         complete_parts(layout, path, SHA256, len(WHOLE))
     assert not layout.blob(SHA256).exists()
@@ -61,8 +61,8 @@ async def test_nobody_writes_into_a_file_that_is_complete(layout: Layout) -> Non
         await rest.wait()
         yield b"x" * len(WHOLE)
 
-    await receive_part(path, body(WHOLE), 0, len(WHOLE))
-    late = asyncio.create_task(receive_part(path, slow(), 0, len(WHOLE)))
+    await receive_part(layout, path, body(WHOLE), 0, len(WHOLE))
+    late = asyncio.create_task(receive_part(layout, path, slow(), 0, len(WHOLE)))
     await begun.wait()
     with pytest.raises(Conflict):
         complete_parts(layout, path, SHA256, len(WHOLE))
