@@ -10,7 +10,6 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import hfbench
 from hfbench.actions.registry import find
 from hfbench.conduct.cell import CellRun, Ended
 from hfbench.conduct.journal import CellRecord, Journal, add_unrecorded, exit_of, label_in, planned_fields, records_of
@@ -25,9 +24,10 @@ from hfbench.jobs.launch import JobRequest, launch, launch_many
 from hfbench.jobs.process import start_ticks
 from hfbench.paths import jobs_root
 from hfbench.scripts.interrupt import Stop
+from hfbench.scripts.outcomes import about
 from hfbench.scripts.plan import Plan, PlannedStep
 from hfbench.scripts.progress import say
-from hfbench.scripts.results import VERSION, Results
+from hfbench.scripts.results import Results
 from hfbench.sweeps.folder import SweepFolder
 
 FASTEST, SLOWEST = 0.02, 0.25
@@ -100,20 +100,7 @@ class Conductor:
         say(sentence)
 
     def _planned(self) -> dict[int, CellRecord]:
-        machine = fingerprint()
-        self.results.write(
-            "run_started",
-            v=VERSION,
-            script=str(self.sweep.script),
-            name=self.sweep.name,
-            sha256=self.plan.sha256,
-            hfbench=hfbench.__version__,
-            host=machine.get("host"),
-            git=None,
-            cells=len(self.plan.cells),
-            steps=self.plan.count,
-            environment=machine,
-        )
+        self.results.write("run_started", **about(self.plan, fingerprint(), name=self.sweep.name))
         self.journal.write("planned", **planned_fields(self.plan))
         return {number: CellRecord() for number in range(1, len(self.plan.cells) + 1)}
 

@@ -5,14 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import hfbench
 from hfbench.scripts.expectation import Expectation, Verdict, judge
 from hfbench.scripts.lookup import NotThere, look_up
 from hfbench.scripts.perform import Outcome, Status
-from hfbench.scripts.plan import PlannedStep
-from hfbench.scripts.results import condensed
+from hfbench.scripts.plan import Plan, PlannedStep
+from hfbench.scripts.results import VERSION, condensed
 
 WORDS = {True: "passed", False: "failed", None: "skipped"}
 """What became of an expectation, by its verdict."""
+
+
+def about(plan: Plan, machine: Mapping[str, Any], *, name: str = "", git: Any = None) -> dict[str, Any]:
+    """What a run is, as fields of its first event; `machine` is the fingerprint of where it begins."""
+    return {
+        "v": VERSION,
+        "script": str(plan.file),
+        "name": name or plan.name,
+        "sha256": plan.sha256,
+        "hfbench": hfbench.__version__,
+        "host": machine.get("host"),
+        "git": git,
+        "cells": len(plan.cells),
+        "steps": plan.count,
+        "environment": machine,
+    }
 
 
 def verdict_on(expectation: Expectation, own: Outcome, saved: Mapping[str, Outcome]) -> Verdict:

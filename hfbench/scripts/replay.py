@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import hfbench
 from hfbench.actions.base import Action, Spec
 from hfbench.exits import Exit
 from hfbench.scripts.expectation import Expectation, Verdict
 from hfbench.scripts.interrupt import Stop
-from hfbench.scripts.outcomes import WORDS, refusal_of, shown, told, verdict_on
+from hfbench.scripts.outcomes import WORDS, about, refusal_of, shown, told, verdict_on
 from hfbench.scripts.perform import Outcome, Status, perform
 from hfbench.scripts.plan import Cell, Plan, PlannedStep
 from hfbench.scripts.progress import Asked, Progress
-from hfbench.scripts.results import VERSION, Results
+from hfbench.scripts.results import Results
 
 
 @dataclass
@@ -75,19 +74,7 @@ class _Replay:
     def run(self, machine: Mapping[str, Any], revision: Mapping[str, Any] | None) -> Exit:
         """All of it."""
         began = time.monotonic()
-        self.results.write(
-            "run_started",
-            v=VERSION,
-            script=str(self.plan.file),
-            name=self.plan.name,
-            sha256=self.plan.sha256,
-            hfbench=hfbench.__version__,
-            host=machine.get("host"),
-            git=revision,
-            cells=len(self.plan.cells),
-            steps=self.plan.count,
-            environment=machine,
-        )
+        self.results.write("run_started", **about(self.plan, machine, git=revision))
         self._run_cells()
         self.counts.steps["not_run"] = self.plan.count - sum(self.counts.steps.values())
         code = self._exit()
