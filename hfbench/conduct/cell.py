@@ -104,7 +104,7 @@ class CellRun:
             self._saved[step.save_as] = outcome
         if outcome.status is Status.SKIPPED:
             self._notes.append(outcome.sentence())
-        elif outcome.status not in (Status.OK, Status.REFUSED) and not (fails and outcome.refusal):
+        elif outcome.status not in (Status.OK, Status.REFUSED):
             self._faults.append((Exit.ENVIRONMENT if outcome.missing else Exit.STEP, outcome.sentence()))
         if step.fails and fails:
             self._tell(step, step.fails, fails)

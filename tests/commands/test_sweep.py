@@ -140,3 +140,17 @@ def test_a_closed_terminal_leaves_the_sweep_running(toy_actions: Path, home: Pat
     while read_sweep(folder).state == "running":
         time.sleep(0.05)
     assert (read_sweep(folder).state, read_sweep(folder).counts()["done"]) == ("done", 2)
+
+
+def test_a_refusal_that_is_expected_is_no_failure_of_its_cell(
+    hfbench: Hfbench, toy_actions: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "s.hfb.yaml"
+    steps = "  - toy.fail: {}\n    fails: '{{ say }}'\n"
+    script.write_text(f"hfbench: 1\nname: refusals\nmatrix: {{say: [broken, bought]}}\nsteps:\n{steps}")
+    done = hfbench("sweep", "run", script)
+    assert done.returncode == 3
+    first, second = read_sweep(sweeps_root() / "refusals").cells
+    assert (first.state, first.expectations) == ("done", (1, 0))
+    assert (second.state, second.expectations) == ("failed", (0, 1))
+    assert "the toy is broken" in second.reason
