@@ -16,7 +16,7 @@ from textual.events import DescendantFocus
 from textual.screen import Screen
 from textual.widgets import Input
 
-from hfbench.config import Config, ConfigError, names_no_binding, read_config
+from hfbench.config import Config, ConfigError, names_no_binding, read_config, stamp_of
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.exits import Exit
 from hfbench.frugal_driver import frugal
@@ -91,6 +91,7 @@ class Workbench(Opening, Leaving):
     def __init__(self, config: Config, model: str | None = None, *, ascii: bool = False, watch: bool = True) -> None:
         super().__init__()
         self.config = config
+        self._config_seen = stamp_of(config_file())
         self.model = model
         self.glyphs = glyphs(ascii)
         self.machine = MachineState()
@@ -225,6 +226,19 @@ class Workbench(Opening, Leaving):
         if self.watchers:
             self.watchers.look_now()
         then(job.id)
+
+    def reread_config(self) -> None:
+        """Go by the configuration as it is now, if its file was changed; keys and colours wait for the next start."""
+        seen = stamp_of(config_file())
+        if seen == self._config_seen:
+            return
+        self._config_seen = seen
+        try:
+            self.config = read_config()
+        except HfbenchError as error:
+            self.complain(error)
+        else:
+            self.notify("the configuration was read again; keys, theme and pace change with the next start")
 
     # -- what the watchers tell -----------------------------------------------
 

@@ -17,6 +17,10 @@ _UNSAFE = re.compile(
 )
 
 
+_GROUPED = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
+"""A number as hfbench writes large ones; digits of hashes and layers are parts of names."""
+
+
 def _escaped(match: re.Match[str]) -> str:
     code = ord(match.group())
     if 0xDC80 <= code <= 0xDCFF:  # surrogateescape: show the byte it stands for
@@ -59,7 +63,25 @@ def clip(text: str, width: int, *, ellipsis: str = ELLIPSIS) -> str:
         if used > width:
             break
         kept.append(character)
-    return ("".join(kept) + ellipsis) if width >= cells(ellipsis) else ""
+    return (before_number(text, len(kept)) + ellipsis) if width >= cells(ellipsis) else ""
+
+
+def before_number(text: str, end: int) -> str:
+    """The first `end` characters, or fewer where that would leave a part of a number such as 269,096,224."""
+    inside = _number_at(text, end)
+    return text[: inside.start() if inside else end]
+
+
+def after_number(text: str, begin: int) -> str:
+    """The characters from `begin` on, or fewer where these would begin inside a number such as 269,096,224."""
+    inside = _number_at(text, begin)
+    return text[inside.end() if inside else begin :]
+
+
+def _number_at(text: str, place: int) -> re.Match[str] | None:
+    """The number with separators that a cut at `place` would go through."""
+    numbers = _GROUPED.finditer(text) if "," in text else ()
+    return next((each for each in numbers if each.start() < place < each.end()), None)
 
 
 def clip_middle(text: str, width: int, *, ellipsis: str = ELLIPSIS) -> str:
@@ -73,7 +95,7 @@ def clip_middle(text: str, width: int, *, ellipsis: str = ELLIPSIS) -> str:
     while tail and cells(text[-tail:]) > room // 2:
         tail -= 1
     head = clip(text, room - cells(text[-tail:]) if tail else room, ellipsis="")
-    return head + ellipsis + (text[-tail:] if tail else "")
+    return before_number(text, len(head)) + ellipsis + after_number(text, len(text) - tail)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

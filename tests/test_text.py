@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hfbench.text import cells, clip, clip_middle, did_you_mean, nearest, printable, printable_lines, shell_line
+from hfbench.widgets.cells import clip as widget_clip
+from hfbench.widgets.cells import clip_middle as widget_middle
 
 ANY = st.text(st.characters(), max_size=80)  # surrogates included: names of files may hold any byte
 HARMFUL = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -103,3 +105,12 @@ def test_a_shell_reads_back_the_words_of_a_command_that_is_safe_to_paint(word: s
     assert printable(line) == line
     told = subprocess.run(["bash", "-c", line], capture_output=True, check=True).stdout
     assert told == os.fsencode(word)
+
+
+@pytest.mark.parametrize("width", range(8, 34))
+def test_no_cut_leaves_a_part_of_a_number(width: int) -> None:
+    text = "1,000 bytes instead of 269,096,224"
+    for shown in (clip(text, width), clip_middle(text, width), widget_clip(text, width), widget_middle(text, width)):
+        assert cells(shown) <= width
+        numbers = [part for part in shown.replace("…", " ").split() if part[0].isdigit()]
+        assert set(numbers) <= {"1,000", "269,096,224"}, shown

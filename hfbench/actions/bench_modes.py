@@ -54,7 +54,11 @@ class Modes:
     seed: int = param("Seed of the random prompt", default=0, ge=0)
     ci: float = param("Stop when every ratio to eager is known within this share", default=0.02, ge=0.0001, le=1)
     budget: float = param(
-        "Time to measure; the round under way is finished", default=120.0, kind="duration", ge=0.001, unit="s"
+        "Time to measure after the warm-up; the round under way is finished",
+        default=120.0,
+        kind="duration",
+        ge=0.001,
+        unit="s",
     )
     warmup: int = param("Rounds before the first that counts", default=2, ge=0, le=1000)
     max_iterations: int = param("Most rounds to measure", default=1000, ge=1, le=1_000_000)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from hfbench.actions.base import action, spec_of
 from hfbench.actions.params import command_line, param
-from hfbench.engines.fitting import fitting
+from hfbench.engines.fitting import SHORT_NEW_TOKENS, SHORT_PROMPT, fitting
 from hfbench.engines.manifest import Proof, ShapeProfile, recipe_of
 from hfbench.line_width import cut, cut_end, room
 from hfbench.models.problem import counted
@@ -83,7 +83,7 @@ def _next_commands(result: EngineBuildResult) -> list[str]:
     if has_runner(result.builder):
         measured = {"model": result.model, "modes": ["static-cache", f"engine:{result.folder}"]}
         device = {"device": "cpu"} if result.device == "cpu" else {}
-        asked = {**measured, **device, **fitting(result.shapes)}
+        asked = {**measured, **device, **fitting(result.shapes, SHORT_PROMPT, SHORT_NEW_TOKENS)}
         told.append(command_line(("hfbench", "bench", "modes"), modes, asked))
     return told
 

@@ -9,7 +9,7 @@ from hfbench.engines.checked import Checked
 from hfbench.engines.compatibility.rule import Row
 from hfbench.errors import begun
 from hfbench.line_width import cut, paragraph
-from hfbench.text import clip_middle, printable
+from hfbench.text import printable
 from hfbench.units import show_bytes, show_seconds
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from hfbench.engines.listing import Listed
 
 LABEL = 17
-VALUE = 24
-"""Cells of a value beside the other."""
 
 SIGNS = {"mismatch": "x", "unknown": "?", "noted": "~", "ok": "."}
 ORDER = tuple(SIGNS)
@@ -74,8 +72,7 @@ def _rule_lines(row: Row) -> Iterator[str]:
     remedy = f". {begun(row.remedy)}" if row.remedy else ""
     yield from paragraph(f"{SIGNS[row.status]} {row.id}: {printable(row.found)}{printable(remedy)}", later="  ")
     if row.built and row.here and row.status != "unknown":
-        built, here = (clip_middle(printable(each), VALUE, ellipsis="...") for each in (row.built, row.here))
-        yield f"    built {built}, here {here}"
+        yield from paragraph(f"built {printable(row.built)}, here {printable(row.here)}", first="    ", later="    ")
 
 
 def _reasons(result: Checked) -> Iterator[str]:

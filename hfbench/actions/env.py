@@ -39,6 +39,11 @@ class Env:
     endpoint: str = param("Hub: a name of [endpoints] or an address; default HF_ENDPOINT, else the Hub", default="")
     show: bool = param("Print the token itself", default=False)
 
+    def __post_init__(self) -> None:
+        from hfbench.hub.endpoints import refuse_passwords
+
+        refuse_passwords(self.endpoint)
+
     def perform(self, run: Run) -> EnvResult:
         """Name the variables. UsageError for --show in a job, which would keep it; MissingError without a token."""
         from hfbench.hub.endpoints import endpoint

@@ -53,6 +53,11 @@ class Artifacts:
     endpoint: str = param("Name of an endpoint of the configuration, or its address", default="")
     revision: str = param("Branch, tag or commit; default main", default="")
 
+    def __post_init__(self) -> None:
+        from hfbench.hub.endpoints import refuse_passwords
+
+        refuse_passwords(self.model, self.endpoint)
+
     def perform(self, run: Run) -> ArtifactsResult:
         """Ask the hub; only labels are fetched."""
         from hfbench.hub.client import HubClient

@@ -91,6 +91,11 @@ class HubOpen:
     model: str = param("ENDPOINT:org/name[@revision], or org/name with --endpoint", positional=True)
     endpoint: str = param("Hub: a name of [endpoints] or an address; default HF_ENDPOINT, else the Hub", default="")
 
+    def __post_init__(self) -> None:
+        from hfbench.hub.endpoints import refuse_passwords
+
+        refuse_passwords(self.model, self.endpoint)
+
     def perform(self, run: Run) -> HubOpenResult:
         """Fetch what is small; HubError and its kinds."""
         from hfbench.hub.client import HubClient

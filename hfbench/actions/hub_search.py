@@ -59,6 +59,11 @@ class HubSearch:
     limit: int = param("Models at most", default=20, ge=1, le=1000)
     cursor: str = param("Where the page before ended", default="")
 
+    def __post_init__(self) -> None:
+        from hfbench.hub.endpoints import refuse_passwords
+
+        refuse_passwords(self.endpoint)
+
     def perform(self, run: Run) -> HubSearchResult:
         """Ask for one page, for a minute at most; HubError and its kinds."""
         from hfbench.hub.client import HubClient

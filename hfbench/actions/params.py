@@ -26,6 +26,7 @@ RESERVED = frozenset(
 )
 """Words of the command line and of script steps, which no field may take."""
 
+_ZERO = re.compile(r"0+(?:\.0+)?\s*(?:s|m|h|d)?")
 _ITEM = re.compile(r'((?:^|,)\s*("(?:[^"]|"")*"|[^",]*)\s*)')
 
 Kind = Literal["", "model", "path", "device", "duration"]
@@ -194,7 +195,7 @@ class Param:
     def _one(self, value: object) -> Any:
         if self.kind == "duration" and isinstance(value, (str, int, float)) and not isinstance(value, bool):
             try:
-                value = parse_duration(value)
+                value = 0.0 if self.ge == 0 and _ZERO.fullmatch(str(value).strip()) else parse_duration(value)
             except UsageError as error:
                 raise self._problem(str(error)) from None
         if self.type is float and type(value) is int:

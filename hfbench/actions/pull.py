@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LABEL = 10
 NAME = 56
 SHOWN = 40
+UNREAD = "names and sizes were compared, contents were not read again: hfbench cache --verify does"
 _SIGNS = {"here": "was here", "fetched": "fetched", "wanted": "to fetch"}
 
 
@@ -53,7 +54,8 @@ class PullResult(Pulled):
         ]
         left = [_labelled("left out", _skipped(each.why, each.files, each.bytes)) for each in self.skipped]
         notes = [line for note in self.notes for line in paragraph(f"! {printable(note)}", later="  ")]
-        return [*head, *left, "", *self._files(), *(["", *notes] if notes else []), "", self.headline]
+        unread = [] if self.dry_run or self.fetched_bytes or self.copied_bytes else ["", UNREAD]
+        return [*head, *left, "", *self._files(), *(["", *notes] if notes else []), *unread, "", self.headline]
 
     def _files(self) -> Iterator[str]:
         shown = self.files[:SHOWN]
@@ -86,6 +88,11 @@ class Pull:
     connections: int = param("Requests at a time", default=8, ge=1, le=64)
     patience: float = param("Seconds without a byte after which it gives up", default=60.0, kind="duration", unit="s")
     dry_run: bool = param("Say what would be fetched, and fetch nothing", default=False)
+
+    def __post_init__(self) -> None:
+        from hfbench.hub.endpoints import refuse_passwords
+
+        refuse_passwords(self.model, self.endpoint)
 
     def perform(self, run: Run) -> PullResult:
         """Choose, size, fetch, verify; huggingface_hub enters here."""

@@ -99,6 +99,11 @@ class Push:
     force: bool = param("Push in spite of errors of the check; secrets refuse all the same", default=False)
     dry_run: bool = param("Look at everything, and send nothing", default=False)
 
+    def __post_init__(self) -> None:
+        from hfbench.hub.endpoints import refuse_passwords
+
+        refuse_passwords(self.folder, self.model, self.endpoint)
+
     def perform(self, run: Run) -> PushResult:
         """Check, compare, send, commit; huggingface_hub enters here."""
         from hfbench.hub.push import PushWish, push

@@ -143,15 +143,19 @@ def _given_settings(given: argparse.Namespace) -> dict[str, object]:
 
 
 def _serve(given: argparse.Namespace) -> int:
-    from hfbench.registry.serve import listening, serve
+    from hfbench.registry.serve import listening, require_free, serve
+    from hfbench.registry.settings import Settings
     from hfbench.registry.storage.layout import Layout
 
-    secret = ""
+    secret, told_already = "", False
     if not Layout(given.folder).settings.exists():
+        require_free(Settings(folder=str(given.folder)).changed(**_given_settings(given)))
         _, secret = _made(given, {})
     settings = _settings_of(given).changed(**_given_settings(given))
 
     def announce() -> None:
+        nonlocal told_already
+        told_already = True
         if given.json:
             told = {"url": settings.base_url, "folder": settings.folder}
             print(json.dumps(told | ({"token": secret} if secret else {})), flush=True)
@@ -159,5 +163,10 @@ def _serve(given: argparse.Namespace) -> int:
             token = [f"export HF_TOKEN={secret}  # the administrator's token, shown only now"] if secret else []
             print(*listening(settings), *token, sep="\n", flush=True)
 
-    serve(settings, announce)
+    try:
+        serve(settings, announce)
+    finally:
+        if secret and not told_already:  # nobody could ever log in
+            hint = f"export HF_TOKEN={secret}  # the administrator's token of the hub that was made, shown only now"
+            print(json.dumps({"folder": settings.folder, "token": secret}) if given.json else hint, flush=True)
     return Exit.OK

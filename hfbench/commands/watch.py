@@ -1,7 +1,8 @@
-"""Shows a job or an inline run on stderr while it goes: a line that redraws on a terminal, nothing elsewhere."""
+"""Shows a job or an inline run on stderr while it goes: a line that redraws on a terminal, elsewhere one a phase."""
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -11,11 +12,14 @@ from dataclasses import replace
 from hfbench.exits import complain
 from hfbench.jobs.cancel import cancel
 from hfbench.jobs.directory import JobDirectory
-from hfbench.jobs.events import Event, Log, Progress
+from hfbench.jobs.events import ADVICE, Event, Log, Progress
 from hfbench.jobs.follow import snapshots
 from hfbench.jobs.snapshot import JobSnapshot, State, advance, read_job
 from hfbench.text import clip, printable
 from hfbench.units import show_elapsed, show_value
+
+SLOW = 5.0
+"""Seconds a job runs before its phases are told where no line can be redrawn: what is over sooner needs none."""
 
 
 class ProgressLine:
@@ -44,14 +48,48 @@ def watch(job: JobDirectory, *, quiet: bool = False) -> JobSnapshot:
     """Follow a job to its end; Ctrl-C stops the watching only."""
     live = not quiet and is_live()
     snapshot = read_job(job)
+    told = JobLines(live=live)
+
+    def wait(seconds: float) -> None:
+        if not live and not quiet:
+            told.phase(snapshot)
+        time.sleep(seconds)
+
     try:
-        for snapshot in snapshots(job):
+        for snapshot in snapshots(job, sleep=wait):
+            if not quiet:
+                told.advice(snapshot)
             if live:
                 redraw(status_line(snapshot))
     finally:
         if live:
             redraw("")
     return snapshot
+
+
+class JobLines:
+    """What is told of a job line by line: its advice, and the phases of one that takes long."""
+
+    def __init__(self, *, live: bool) -> None:
+        self._live = live
+        self._advised = -math.inf
+        self._phase = ""
+
+    def advice(self, snapshot: JobSnapshot) -> None:
+        """What came since the last look."""
+        for each in snapshot.logs:
+            if each.level == ADVICE and each.at > self._advised:
+                self._advised = each.at
+                if self._live:
+                    redraw("")
+                complain(each.text)
+
+    def phase(self, snapshot: JobSnapshot) -> None:
+        """The phase of a job that has run for a while, once."""
+        progress, seconds = snapshot.progress, snapshot.elapsed()
+        if progress and not snapshot.state.over and seconds >= SLOW and progress.phase != self._phase:
+            self._phase = progress.phase
+            complain(f"{show_elapsed(seconds)}  {progress.phase}")
 
 
 def watch_or_cancel(job: JobDirectory, *, quiet: bool = False) -> tuple[JobSnapshot, bool]:

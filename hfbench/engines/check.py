@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from hfbench.engines.checked import Checked
 from hfbench.engines.compatibility.bare import judge_found
 from hfbench.engines.compatibility.judge import Verdict, judge
-from hfbench.engines.compatibility.rule import Case
+from hfbench.engines.compatibility.python import TRY
+from hfbench.engines.compatibility.rule import Case, Row
 from hfbench.engines.files import look_at_files
 from hfbench.engines.machine import Machine, read_machine
 from hfbench.engines.manifest import Manifest, engine_folder, fingerprint, read_told, recipe_of
@@ -168,7 +169,7 @@ def _with_manifest(folder: Path, how: How, seen: Machines, progress: Progress) -
         environment=how.environment,
         python=seen.told,
         proof=manifest.proof.verdict if manifest.proof else "none",
-        rules=judged.rows,
+        rules=_doable(judged.rows, how),
         facts=_facts_of(manifest),
     )
 
@@ -190,10 +191,18 @@ def _without(path: Path, how: How, seen: Machines) -> Checked:
         device=_device(here, seen.card) if on_gpu else "cpu",
         environment=how.environment,
         python=seen.told,
-        rules=judged.rows,
+        rules=_doable(judged.rows, how),
         facts=(*found.facts, *_demands(found)),
         silent=found.silent,
     )
+
+
+def _doable(rows: tuple[Row, ...], how: How) -> tuple[Row, ...]:
+    """The rows with remedies that can be had: a machine that is only described loads nothing."""
+    if not how.machine and not how.suppose:
+        return rows
+    there = "only a load on such a machine tells: hfbench engine check ENGINE --load there"
+    return tuple(replace(row, remedy=there) if row.remedy.startswith(TRY) else row for row in rows)
 
 
 def _facts_of(manifest: Manifest) -> tuple[Fact, ...]:

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from hfbench.engines.manifest import ShapeProfile
 
 USUAL_NEW_TOKENS = 64
+SHORT_PROMPT, SHORT_NEW_TOKENS = 16, 16
+"""Of a first comparison: enough to tell modes apart, and rounds that a slow processor has time for."""
 LEAST_NEW_TOKENS = 2
 """One token alone has no time per token."""
 

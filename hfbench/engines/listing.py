@@ -12,7 +12,7 @@ from hfbench.engines.checked import Checked
 from hfbench.engines.manifest import MANIFEST
 from hfbench.engines.reading.recognise import ENDINGS
 from hfbench.engines.reading.trtllm import looks_like_trtllm
-from hfbench.engines.trial.remembered import Trials, Tried
+from hfbench.engines.trial.remembered import Trials, Tried, last_change
 from hfbench.errors import HfbenchError
 
 DEEPEST = 3
@@ -32,7 +32,9 @@ class Listed:
     checked: Checked | None = None
     trouble: str = ""
     tried: Tried | None = None
-    """The latest trial load on this machine."""
+    """The latest trial load on this machine, of the files as they are."""
+    changed: float = 0.0
+    """When its files were changed last, in seconds since the epoch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,9 +99,15 @@ def find_engines(root: Path, *, unread: Callable[[Path, str], None] = lambda fol
 
 
 def _listed(path: Path, how: How, machines: Machines, trials: Trials) -> Listed:
-    tried = trials.latest(path)
     try:
         checked = check_engine(path, how, machines=machines)
     except HfbenchError as error:
-        return Listed(path=str(path), verdict="damaged", trouble=str(error), tried=tried)
-    return Listed(path=str(path), verdict=checked.verdict, checked=checked, tried=tried)
+        return listed_of(path, trials, trouble=str(error))
+    return listed_of(path, trials, checked)
+
+
+def listed_of(path: Path, trials: Trials, checked: Checked | None = None, *, trouble: str = "") -> Listed:
+    """An engine that was checked, or what kept it from being checked, with what is remembered of it."""
+    verdict = checked.verdict if checked else "damaged"
+    tried, changed = trials.latest(path), last_change(path)
+    return Listed(path=str(path), verdict=verdict, checked=checked, trouble=trouble, tried=tried, changed=changed)

@@ -6,16 +6,17 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hfbench.errors import HfbenchError, Interrupted, UsageError
-from hfbench.gpu.decoding import Decoder
+from hfbench.gpu.decoding import Decoder, Iteration
 from hfbench.gpu.devices import choose_device
 from hfbench.gpu.generate import dtype_of, prepared, prompts_for
 from hfbench.gpu.generate_model import Loaded, translated
 from hfbench.gpu.generate_modes import ENGINE, Engines, Prepared, refuse_mode
 from hfbench.gpu.generate_open import Opened, open_model
 from hfbench.gpu.generate_request import Setting
+from hfbench.gpu.modes_cost import RoundCost, cost_words
 from hfbench.gpu.modes_result import ModeRow, ModesResult, shown_mode
 from hfbench.gpu.prompts import read_prompt
 from hfbench.gpu.timing import formulas
@@ -103,7 +104,8 @@ class _Measurement:
         self.request, self.run, self.loaded, self.subjects = request, run, loaded, subjects
         self.prompt = torch.tensor(prompts, dtype=torch.long, device=loaded.device)
         self.rule = MedianInterval(width=request.ci, budget=request.budget, most=request.max_iterations)
-        self.stop, self.seconds, self.rounds = Stop.BUDGET_SPENT, 0.0, 0
+        self.stop, self.seconds, self.rounds, self.warmed = Stop.BUDGET_SPENT, 0.0, 0, 0.0
+        self._cost_told = False
         self.watch = Watch()
 
     @property
@@ -125,12 +127,23 @@ class _Measurement:
             raise HfbenchError("; ".join(each.reason for each in self.subjects if each.reason), where="bench.modes")
 
     def warm_up(self) -> None:
-        """Rounds that do not count."""
+        """Rounds that do not count; the first of them tells what one costs."""
+        began = time.perf_counter()
         for done in range(self.request.warmup):
             self.run.progress("warm-up", done, self.request.warmup)
-            for subject in self.alive:
-                self._generate(subject)
+            self._tell_cost([self._generate(subject) for subject in self.alive])
+            self.warmed = time.perf_counter() - began
         self.run.progress("warm-up", self.request.warmup, self.request.warmup)
+
+    def _tell_cost(self, iterations: Sequence[Iteration]) -> None:
+        """Say once how long a round takes, and what would make more of them fit."""
+        if self._cost_told:
+            return
+        self._cost_told = True
+        cost = RoundCost(first=sum(each.ttft for each in iterations), token=sum(each.tpot for each in iterations))
+        self.run.metric("round", cost.seconds(self.request.new_tokens), "s")
+        level, words = cost_words(cost, self.request, prompt=int(self.prompt.shape[1]), least=self.rule.least)
+        self.run.log(words, level=level)
 
     def run_to_the_stop(self) -> None:
         """Rounds in which every mode has its turn, beginning with another one each time."""
@@ -140,7 +153,9 @@ class _Measurement:
         self.run.progress("measure", 0.0, 1.0)
         while stop is None:
             turn = self.rounds % len(alive)
-            times = {each.mode: self._keep(each) for each in (*alive[turn:], *alive[:turn])}
+            taken = {each.mode: self._keep(each) for each in (*alive[turn:], *alive[:turn])}
+            self._tell_cost([*taken.values()])
+            times = {mode: float(each.tpot) for mode, each in taken.items()}
             for each in alive:
                 if each.mode != EAGER:
                     each.ratio.add(times[each.mode] / times[EAGER])
@@ -167,6 +182,8 @@ class _Measurement:
             threads=opened.threads,
             rounds=self.rounds,
             measured_seconds=self.seconds,
+            warmup_rounds=request.warmup,
+            warmup_seconds=self.warmed,
             stop_reason=str(self.stop),
             rows=[self._row(each) for each in self.subjects],
             verdicts=judge(
@@ -196,15 +213,15 @@ class _Measurement:
             engine=subject.prepared.engine,
         )
 
-    def _keep(self, subject: _Subject) -> float:
-        """One measured iteration; its time per token."""
+    def _keep(self, subject: _Subject) -> Iteration:
+        """One measured iteration."""
         iteration = self._generate(subject)
         subject.ttft.add(iteration.ttft)
         subject.tpot.add(iteration.tpot)
         subject.finite = subject.finite and iteration.finite
-        return float(iteration.tpot)
+        return iteration
 
-    def _generate(self, subject: _Subject) -> Any:
+    def _generate(self, subject: _Subject) -> Iteration:
         assert subject.prepared is not None
         remedy = "lower batch, prompt or new_tokens, or leave this mode out"
         with translated(self.request.model, f"mode {subject.mode} failed while generating", remedy):

@@ -62,6 +62,9 @@ class ModesResult:
     verdicts: list[Verdict]
     machine: Company
     notes: list[str]
+    warmup_rounds: int = 0
+    """Rounds before the first that counts; they stand outside the budget."""
+    warmup_seconds: float = 0.0
 
     @property
     def headline(self) -> str:
@@ -83,6 +86,7 @@ class ModesResult:
                 f"taken    {counted(self.rounds, 'round')} in {show_seconds(self.measured_seconds)}, every mode once a"
                 f" round; stopped: {self.stop_reason}"
             ),
+            *([cut_end(self._warmed)] if self.warmup_seconds else []),
             "",
             f"{'mode':<{NAME}}{'ttft p50':>10}{'tpot p50':>10}  {'x of eager':>10}  {'95%':<14}verdict",
             *(line for row in self.rows for line in _row_lines(row)),
@@ -100,6 +104,12 @@ class ModesResult:
             ),
             *(line for note in self.notes for line in _wrapped("note", note)),
         ]
+
+    @property
+    def _warmed(self) -> str:
+        rounds, seconds = counted(self.warmup_rounds, "round"), show_seconds(self.warmup_seconds)
+        whole = show_seconds(self.warmup_seconds + self.measured_seconds)
+        return f"warm-up  {rounds} in {seconds} before them, outside the budget; {whole} in all"
 
 
 def shown_mode(mode: str) -> str:

@@ -6,6 +6,7 @@ For workers and children: huggingface_hub is imported by the first request.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -46,6 +47,9 @@ WAITS = (0.5, 2.0)
 """Seconds before the second and the third try."""
 LONGEST_WAIT = 20.0
 REDIRECTS = (301, 302, 303, 307, 308)
+
+_LINK = re.compile(r"<([^>]*)>([^<]*)")
+_NEXT = re.compile(r"""\brel\s*=\s*["']?[^"']*\bnext\b""", re.IGNORECASE)
 
 T = TypeVar("T")
 
@@ -203,15 +207,23 @@ class HubClient:
             data = json.loads(body)
         except (ValueError, RecursionError):
             raise not_a_hub("where JSON belongs it sends something else", asked) from None
-        return Answer(data, headers, self._next_page(headers.get("link", ""), url))
+        return Answer(data, headers, self._next_page(headers.get("link", ""), url, asked))
 
-    def _next_page(self, link: str, url: str) -> str:
-        """The address after `rel="next"`; one on another host is no page of this list."""
-        for part in link.split(","):
-            address, _, rest = part.strip().partition(">")
-            if 'rel="next"' in rest and address.startswith("<"):
-                found = urljoin(url, address[1:])
-                return found if origin_of(found) == self.endpoint.origin else ""
+    def _next_page(self, link: str, url: str, asked: Asked) -> str:
+        """The address after `rel="next"`, always on this hub. A hub behind a proxy may call itself otherwise: the same
+        list on another host is asked for here; NotAHub for anything else, since a list cut short looks whole."""
+        for address, rest in _links(link):
+            if not _NEXT.search(rest):
+                continue
+            found = urljoin(url, address)
+            if origin_of(found) == self.endpoint.origin:
+                return found
+            there, here = urlsplit(found), urlsplit(url)
+            if there.scheme in ("http", "https") and len(there.path) > 1 and here.path.endswith(there.path):
+                return here._replace(query=there.query).geturl()
+            raise not_a_hub(
+                f"the next page of a list lies on another host, {there.hostname or 'which has no name'}", asked
+            )
         return ""
 
     @contextmanager
@@ -266,6 +278,11 @@ class HubClient:
         if (text := text.strip()[:1000]) and text not in self._warned:
             self._warned.add(text)
             self._warn(f"{self.endpoint.name} says: {text}")
+
+
+def _links(header: str) -> list[tuple[str, str]]:
+    """Each address of a Link header with what is said of it."""
+    return [(str(address), str(rest)) for address, rest in _LINK.findall(header)]
 
 
 @contextmanager

@@ -24,6 +24,7 @@ ENVIRONMENT = "env"
 LONGEST_TOKEN = 4096
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _TOKEN = re.compile(r"[!-~]+")
+_WITH_PASSWORD = re.compile(r"://[^/?#\s]*@")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 Kind = Literal["", "env", "file", "keyring"]
@@ -155,6 +156,16 @@ def checked_url(text: str, where: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or odd or port == 0:
         raise UsageError(f"{url[:80]!r} is not the address of a hub", where=where, remedy="write http://host:port")
     return url
+
+
+def refuse_passwords(*given: str) -> None:
+    """UsageError when one of these has an address with a name or a password in it, before a job keeps it in its files.
+    It is not repeated."""
+    if any(_WITH_PASSWORD.search(each) for each in given):
+        remedy = (
+            "leave it out of the address: token_env, token_file or token_keyring of [endpoints.NAME] name its place"
+        )
+        raise UsageError("an address holds a name or a password", remedy=remedy)
 
 
 def origin_of(url: str) -> tuple[str, str, int]:

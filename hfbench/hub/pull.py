@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.hub.client import HubClient
@@ -174,6 +174,12 @@ def _require_sane(files: Sequence[HubFile], repo: str) -> None:
             raise HfbenchError(found, where=repo, remedy="nothing was fetched: what cannot be verified is not taken")
         if any(part.lower() == ".git" for part in each.path.split("/")):
             raise HfbenchError(f"the listing names {each.path!r}, which belongs to git", where=repo, remedy=_HOSTILE)
+
+    paths = {each.path for each in files}
+    for path in sorted(paths):
+        if inner := next((str(above) for above in PurePosixPath(path).parents if str(above) in paths), ""):
+            found = f"the listing names {inner!r} as a file and as the folder of {path!r}"
+            raise HfbenchError(found, where=repo, remedy=_HOSTILE)
 
 
 _HOSTILE = "nothing was fetched: ask whoever runs this hub"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ from hfbench.units import show_bytes
 BATCH = 256 << 20
 """Bytes of files that are sent side by side, after which progress is told."""
 STALE = 412
+TRIES = 4
+"""Commits that are tried where others commit other files at the same time."""
 MAIN = "main"
 SHOWN = 5
 
@@ -189,20 +192,52 @@ def _sent(target: _Target, sent: Sequence[Change], labels: dict[str, bytes], mes
             done += sum(each.file.bytes for each in batch)
         operations += [CommitOperationAdd(path, label) for path, label in labels.items()]
         run.progress("push", done, total, "B")
-    try:
-        with target.client.errors_of(target.repo, target.revision):
-            made = api.create_commit(
-                operations=operations, commit_message=message, parent_commit=target.commit, **where
-            )
-    except HubError as error:
-        if getattr(getattr(error.__cause__, "response", None), "status_code", 0) != STALE:
-            raise
-        raise HubError(
-            "somebody else committed while this was being pushed, and nothing of it was changed",
-            where=error.where,
-            remedy="push again: what was sent is there already",
-        ) from error
-    return str(made.oid), str(made.commit_url)
+    for left in reversed(range(TRIES)):
+        try:
+            with target.client.errors_of(target.repo, target.revision):
+                made = api.create_commit(
+                    operations=operations, commit_message=message, parent_commit=target.commit, **where
+                )
+            return str(made.oid), str(made.commit_url)
+        except HubError as error:
+            if getattr(getattr(error.__cause__, "response", None), "status_code", 0) != STALE:
+                raise
+            if left and _went_on_elsewhere(target, operations):
+                run.log("somebody else committed other files meanwhile: the commit is made on top of theirs", "warning")
+                continue
+            raise HubError(
+                "somebody else committed while this was being pushed, and nothing of it was changed",
+                where=error.where,
+                remedy="push again: what was sent is there already",
+            ) from error
+    raise AssertionError("the last try returns or raises")
+
+
+def _went_on_elsewhere(target: _Target, operations: Sequence[Any]) -> bool:
+    """Whether each of these files is on the hub as it was when it was looked at, or is already what is pushed; the
+    target is then at the new commit."""
+    commit = target.client.info(target.repo, target.revision).commit
+    files = {each.path: each for each in target.client.files(target.repo, commit)}
+    for each in operations:
+        there = files.get(each.path_in_repo)
+        if there != target.files.get(each.path_in_repo) and not (there is not None and _is_content(each, there)):
+            return False
+    target.commit, target.files = commit, files
+    return True
+
+
+def _is_content(operation: Any, there: HubFile) -> bool:
+    """Whether a file of the hub has the content of an upload."""
+    if there.sha256 or there.size != operation.upload_info.size:
+        return bool(there.sha256 == operation.upload_info.sha256.hex())
+    with operation.as_file() as file:
+        content = file.read()
+    return git_sha1(content) == there.git_sha1
+
+
+def git_sha1(content: bytes) -> str:
+    """What git calls a file of this content."""
+    return hashlib.sha1(f"blob {len(content)}\0".encode() + content, usedforsecurity=False).hexdigest()
 
 
 def _batches(sent: Sequence[Change]) -> Iterator[list[Change]]:

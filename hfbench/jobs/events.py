@@ -19,6 +19,9 @@ USUAL_METRIC = re.compile(
 )
 """A metric as `to_line` writes it: long jobs write hundreds of thousands, which are to be read without a parser."""
 
+ADVICE = "advice"
+"""Level of a log line that whoever waits for the job is told at once."""
+
 KINDS: dict[str, type[Event]] = {}
 
 
@@ -120,7 +123,7 @@ class Metric(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Log(Event):
-    """A line for the reader of the job: `level` is info, warning or error."""
+    """A line for the reader of the job: `level` is info, advice, warning or error."""
 
     kind: ClassVar[str] = "log"
     text: str

@@ -13,9 +13,12 @@ from hfbench.jobs.directory import JobDirectory, job_ids
 from hfbench.jobs.snapshot import JobSnapshot, State, read_job
 from hfbench.side_table import discard, open_table, table_in_memory
 
-SCHEMA = 4
+SCHEMA = 5
 COLUMNS = "id, action, label, model, device, state, created, started, ended, headline, note"
 TABLE = f"CREATE TABLE IF NOT EXISTS jobs ({COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
+ON_HUBS = ("hub.open", "pull")
+"""Actions whose model is a repository of a hub, whatever lies here."""
+
 PROBE = "SELECT COUNT(*) FROM jobs WHERE id > ''"
 
 
@@ -27,7 +30,7 @@ class JobRow:
     action: str
     label: str
     model: str
-    """The model the job is about, or the kernel."""
+    """The model the job is about, or the kernel; of a push the folder that is sent."""
     device: str
     state: State
     created: float
@@ -132,12 +135,11 @@ class History:
 
 
 def _values(s: JobSnapshot) -> tuple[Any, ...]:
-    model = str(s.params.get("model") or s.params.get("kernel") or "")
     values = (
         s.id,
         s.action,
         s.label,
-        model,
+        _about(s),
         s.device or str(s.params.get("device") or ""),
         str(s.state),
         s.created,
@@ -148,6 +150,17 @@ def _values(s: JobSnapshot) -> tuple[Any, ...]:
     )
     # A lone surrogate, which JSON can write, is no text to a database.
     return tuple(each.encode("utf-8", "replace").decode() if isinstance(each, str) else each for each in values)
+
+
+def _about(s: JobSnapshot) -> str:
+    """What the job is about. A push names where it goes as its model: what it is about is what it sends. A model that
+    an option asks of another hub is told with it."""
+    named = ("folder",) if s.action == "push" else ("model", "kernel")
+    about = next((str(s.params[name]) for name in named if s.params.get(name)), "")
+    endpoint = str(s.params.get("endpoint") or "") if s.action in ON_HUBS else ""
+    if not endpoint or ":" in about:
+        return about
+    return f"{endpoint.rstrip('/')}/{about}" if "://" in endpoint else f"{endpoint}:{about}"
 
 
 def _waits_for(s: JobSnapshot) -> str:

@@ -17,8 +17,10 @@ from hfbench.registry.database.audit import note
 from hfbench.registry.errors import Refusal
 from hfbench.registry.founding import with_database
 from hfbench.registry.names import check_name
+from hfbench.registry.plain import plain_text
 from hfbench.registry.settings import Settings
 
+LARGEST_ID = 1 << 31
 BY = "administration"
 """What the audit calls whoever works on the hub's own machine."""
 
@@ -26,6 +28,7 @@ BY = "administration"
 def add_user(settings: Settings, name: str, *, fullname: str = "", is_admin: bool = False) -> None:
     """Make an account with a namespace of its name; UsageError when the name is taken or none."""
     _checked(name)
+    _require_text(fullname, "--fullname")
 
     async def work(connection: AsyncConnection) -> None:
         await people.add_account(connection, name, fullname=fullname, is_admin=is_admin)
@@ -92,6 +95,7 @@ def create_token(
     seconds: float | None = None,
 ) -> str:
     """A new token of a user, told only now; `seconds` until it expires, None for never."""
+    _require_text(name, "--name")
     if scope not in SCOPES:
         raise UsageError(f"unknown scope {scope!r}", remedy=f"one of {', '.join(SCOPES)}")
     token = new_token()
@@ -136,7 +140,7 @@ def revoke_token(settings: Settings, id: int) -> None:
     """Let a token in no longer: requests that begin from now on are refused."""
 
     async def work(connection: AsyncConnection) -> None:
-        if not await people.revoke_token(connection, id):
+        if not 0 < id < LARGEST_ID or not await people.revoke_token(connection, id):
             raise UsageError(f"there is no token {id}", remedy="hfbench registry token list tells them")
         await note(connection, BY, "token.revoke", str(id))
 
@@ -162,3 +166,9 @@ def _checked(name: str) -> str:
         return check_name(name, "namespace")
     except Refusal as error:
         raise UsageError(error.found) from error
+
+
+def _require_text(text: str, where: str) -> None:
+    """UsageError for what no database keeps."""
+    if plain_text(text) != text:
+        raise UsageError("is no text: it is not UTF-8, or holds NUL", where=where)

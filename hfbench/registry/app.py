@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import logging
 import time
 from collections.abc import AsyncIterator
 
 from sqlalchemy.exc import DataError, OperationalError
 from starlette.applications import Starlette
+from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hfbench.registry.call import Call
-from hfbench.registry.errors import BadRequest, NotImplementedHere, Refusal, header_text
+from hfbench.registry.database.trouble import is_damaged
+from hfbench.registry.errors import DAMAGED, BadRequest, NotImplementedHere, Refusal, header_text
 from hfbench.registry.hub import Hub, open_hub
 from hfbench.registry.routes import ALL
 from hfbench.registry.routing import Route, router
 from hfbench.registry.settings import Settings, passed_settings
-from hfbench.registry.storage.rebuilding import DamagedError
+from hfbench.registry.storage.cache import make_room
+from hfbench.registry.storage.drafts import AT_LEAST, FULL
+from hfbench.registry.storage.rebuilding import DamagedError, GivenUpError
 
 log = logging.getLogger("hfbench.registry")
-FULL = (errno.ENOSPC, errno.EDQUOT)
 FULL_OF_DATABASES = ("disk is full", "No space left on device")
 assert ALL, "the routes are declared by importing them"
 
@@ -60,6 +61,10 @@ class Dispatcher:
         try:
             return await route.handler(Call(self.hub, Request(scope, receive), params)), _name(route)
         except Exception as error:
+            if _is_full(error):  # of the database, say: whoever tries again finds room where there can be any
+                await asyncio.to_thread(make_room, self.hub.layout, AT_LEAST)
+            if is_damaged(error):
+                self.hub.damaged = True
             return refused(_refusal(error)), _name(route)
 
 
@@ -78,14 +83,19 @@ def _refusal(error: Exception) -> Refusal:
         return error
     if _is_full(error):
         return Refusal(507, "The hub's disk is full: nothing of this request was kept.")
+    if isinstance(error, GivenUpError):
+        return Refusal(503, "The hub stops: try again.", headers={"Retry-After": "2"})
     if isinstance(error, DamagedError):
         log.error("%s", error)
         return Refusal(500, "The hub's copy of this file is damaged: hfbench registry fsck tells more.")
-    if isinstance(error, UnicodeEncodeError | DataError):
+    if isinstance(error, UnicodeEncodeError | OverflowError | DataError):
         return BadRequest("The request has text or numbers that cannot be kept.")
     if isinstance(error, OperationalError):
         log.exception("the database refused")
         return Refusal(503, "The hub's database is busy or gone: try again.", headers={"Retry-After": "2"})
+    if is_damaged(error):
+        log.exception("the database is damaged")
+        return Refusal(503, DAMAGED)
     log.exception("a request failed")
     return Refusal(500, "The hub failed on this request; its log says why.")
 
@@ -110,7 +120,7 @@ def _name(route: Route) -> str:
     return route.pattern
 
 
-def make_app(settings: Settings) -> Starlette:
+def make_app(settings: Settings) -> ASGIApp:
     """The ASGI application of a hub whose folder and schema are there."""
     dispatcher = Dispatcher()
 
@@ -124,10 +134,17 @@ def make_app(settings: Settings) -> Starlette:
             tending.cancel()
             await dispatcher.hub.close()
 
-    return Starlette(routes=[Mount("/", dispatcher)], lifespan=lifespan)
+    around = ServerErrorMiddleware(dispatcher)
+    living = Starlette(lifespan=lifespan)
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        """Every path is the dispatcher's, of whatever characters it is."""
+        await (living if scope["type"] == "lifespan" else around)(scope, receive, send)
+
+    return application
 
 
-def make_worker() -> Starlette:
+def make_worker() -> ASGIApp:
     """The application in a worker process, by the settings its server handed on."""
     return make_app(passed_settings())
 

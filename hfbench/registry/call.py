@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -31,14 +30,16 @@ from hfbench.registry.errors import (
     TooSlow,
 )
 from hfbench.registry.hub import Hub
+from hfbench.registry.plain import TooDeepError, read_json
 from hfbench.registry.routing import KINDS
 from hfbench.units import KIB, MIB
 
-LARGEST_JSON = 16 * MIB
+LARGEST_JSON = 4 * MIB
 LARGEST_OF_ANYBODY = MIB
 """Bytes of a body that are gathered of a client who did not say who it is."""
 SLOWEST = KIB
 """Bytes a second that a body has to come with."""
+T = TypeVar("T")
 TRUE = ("1", "true", "True", "yes")
 
 
@@ -139,8 +140,10 @@ class Call:
         """The body as an object."""
         body = await self.body(most)
         try:
-            told = json.loads(body) if body else {}
-        except (ValueError, RecursionError) as error:
+            told = read_json(body) if body else {}
+        except TooDeepError as error:
+            raise BadRequest(f"The body {error}.") from error
+        except ValueError as error:
             raise BadRequest("The body is no JSON.") from error
         if not isinstance(told, dict):
             raise BadRequest("The body is no JSON object.")
@@ -179,6 +182,25 @@ class Call:
             raise BadRequest("The client left before the end of the body.") from error
         except TimeoutError as error:
             raise TooSlow from error
+
+    async def unless_left(self, work: Coroutine[Any, Any, T]) -> T:
+        """What the work returns; it is cancelled when the client leaves before it is done. The body was read."""
+        task, left = asyncio.create_task(work), asyncio.create_task(self._left())
+        try:
+            await asyncio.wait([task, left], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            left.cancel()
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+        if task.cancelled():
+            raise BadRequest("The client left before the answer.")
+        return task.result()
+
+    async def _left(self) -> None:
+        """Returns when the client has left."""
+        while (await self.request.receive())["type"] != "http.disconnect":
+            pass
 
     async def _authenticate(self, connection: AsyncConnection) -> Caller:
         scheme, _, secret = self.request.headers.get("authorization", "").partition(" ")

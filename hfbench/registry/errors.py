@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from hfbench.text import printable
 
 LONGEST_HEADER = 2000
+DAMAGED = "The hub's database is damaged: its administrator has to put back a backup."
 
 
 def header_text(text: str) -> str:

@@ -18,15 +18,19 @@ from hfbench.registry.database.rows import add_missing
 from hfbench.registry.database.schema import tree_facts
 from hfbench.registry.front_matter import front_matter
 from hfbench.registry.hub import Hub
+from hfbench.registry.plain import plain, read_json
 from hfbench.registry.revisions.entries import Entry
 from hfbench.registry.storage.reading import Plan
 from hfbench.registry.storage.rebuilding import DamagedError
-from hfbench.units import MIB
+from hfbench.units import KIB, MIB
 
 log = logging.getLogger("hfbench.registry")
 LARGEST = 4 * MIB
 """Bytes of a configuration or card that are read."""
 MOST_SHARDS = 2000
+LONGEST_VALUE = 64 * KIB
+"""Characters of one value of a configuration that are told on."""
+MOST_PARAMETERS = 2**63 - 1
 CONFIG_KEYS = ("architectures", "model_type", "quantization_config", "auto_map")
 PREFIXED = {"license": "license:", "base_model": "base_model:", "datasets": "dataset:"}
 Facts = dict[str, Any]
@@ -62,7 +66,7 @@ async def refresh(hub: Hub, repo: Repo) -> None:
                 repo.id,
                 pipeline_tag=facts.get("pipeline_tag"),
                 library_name=facts.get("library_name"),
-                parameters=(facts.get("safetensors") or {}).get("total"),
+                parameters=_kept((facts.get("safetensors") or {}).get("total")),
                 facts_tree=head.tree,
             )
     except Exception:
@@ -74,7 +78,7 @@ async def _read(hub: Hub, tree: str) -> Facts:
         files = {path: entry async for path, entry in hub.trees.walk(connection, tree, recursive=False)}
         facts: Facts = {}
         card = front_matter((await _bytes(hub, connection, files.get("README.md"))).decode("utf-8", "replace"))
-        config = _object(await _bytes(hub, connection, files.get("config.json")))
+        config = _config(await _bytes(hub, connection, files.get("config.json")))
         shards = [
             await hub.reader.plan(connection, entry.target)
             for path, entry in files.items()
@@ -83,7 +87,7 @@ async def _read(hub: Hub, tree: str) -> Facts:
     if card:
         facts["cardData"] = card
     if config:
-        facts["config"] = {key: config[key] for key in CONFIG_KEYS if key in config}
+        facts["config"] = config
     if shards and len(shards) <= MOST_SHARDS and (counts := await asyncio.to_thread(_parameters, hub, shards)):
         facts["safetensors"] = {"parameters": counts, "total": sum(counts.values())}
     facts["library_name"] = _word(card.get("library_name")) or ("transformers" if config.get("model_type") else None)
@@ -125,12 +129,19 @@ async def _bytes(hub: Hub, connection: AsyncConnection, entry: Entry | None) -> 
     return await hub.reader.read(await hub.reader.plan(connection, entry.target), LARGEST)
 
 
-def _object(text: bytes) -> Facts:
+def _config(text: bytes) -> Facts:
+    """What is told of a configuration, as every database keeps it; empty for one that cannot be read."""
     try:
-        told = json.loads(text) if text else {}
-    except (ValueError, RecursionError):
+        told = read_json(text) if text else {}
+        found = {key: plain(told[key]) for key in CONFIG_KEYS if key in told} if isinstance(told, dict) else {}
+    except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return {key: value for key, value in found.items() if len(json.dumps(value)) <= LONGEST_VALUE}
+
+
+def _kept(count: int | None) -> int | None:
+    """A number of parameters as a column holds it: a header may claim any."""
+    return None if count is None else min(count, MOST_PARAMETERS)
 
 
 def _words(value: object) -> list[str]:

@@ -17,11 +17,13 @@ from hfbench.registry.database.engine import Database
 from hfbench.registry.database.migrate import migrate
 from hfbench.registry.database.people import add_account, add_token, count_accounts
 from hfbench.registry.database.trouble import in_words
+from hfbench.registry.errors import Refusal
+from hfbench.registry.names import check_name
+from hfbench.registry.presence import KEY_BYTES, require_hub, require_no_content
 from hfbench.registry.settings import Settings, read_settings
 from hfbench.registry.storage.drafts import sync_folder
 from hfbench.registry.storage.sweeping import make_folders
 
-KEY_BYTES = 32
 FIRST_TOKEN = "first"
 T = TypeVar("T")
 
@@ -31,10 +33,13 @@ def found(settings: Settings, admin: str) -> str:
     layout = settings.layout
     if layout.settings.exists():
         raise UsageError("there is a hub already", where=layout.root, remedy="hfbench registry serve starts it")
+    _check_admin(admin)
+    require_no_content(layout)
     make_folders(layout)
     _write_secret(settings)
     migrate(settings.database_url)
-    secret = with_database(settings, lambda connection: _first_account(connection, admin))
+    secret = _with_database(settings, lambda connection: _first_account(connection, admin))
+    require_hub(settings)
     draft = layout.settings.with_suffix(".new")
     draft.write_text(settings.toml(), encoding="utf-8")
     os.rename(draft, layout.settings)  # last: a folder with settings is a whole hub
@@ -55,11 +60,18 @@ def read_or_found(folder: Path) -> tuple[Settings, str]:
 
 
 def login_name() -> str:
-    """The user's name on this machine; `admin` for a user id without an entry."""
+    """The user's name on this machine; `admin` for a user id without an entry, and for a name no hub takes."""
     try:
-        return getpass.getuser()
-    except (KeyError, OSError):
+        return check_name(getpass.getuser(), "namespace")
+    except (KeyError, OSError, Refusal):
         return "admin"
+
+
+def _check_admin(name: str) -> None:
+    try:
+        check_name(name, "namespace")
+    except Refusal as error:
+        raise UsageError(error.found, where="--admin", remedy="letters, digits, - and _") from error
 
 
 async def _first_account(connection: AsyncConnection, admin: str) -> str:
@@ -73,6 +85,8 @@ async def _first_account(connection: AsyncConnection, admin: str) -> str:
 
 def _write_secret(settings: Settings) -> None:
     path = settings.layout.secret
+    if path.exists() and path.stat().st_size >= KEY_BYTES:
+        return  # of a founding that was cut off, or of a hub whose settings are gone
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(secrets.token_bytes(KEY_BYTES))
@@ -82,7 +96,12 @@ def _write_secret(settings: Settings) -> None:
 
 def with_database(settings: Settings, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
     """Do some work in one transaction from a process without an event loop. HfbenchError when the database cannot be
-    used."""
+    used, or is gone."""
+    require_hub(settings)
+    return _with_database(settings, work)
+
+
+def _with_database(settings: Settings, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
     import asyncio
 
     async def run() -> T:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 import yaml
 
+from hfbench.registry.plain import DEEPEST, TooDeepError, plain
+
 LONGEST = 64 * 1024
 """Characters of the data."""
-DEEPEST = 20
+MOST_NODES = 20_000
+"""Keys, values and lists: the data of a card has some dozens."""
+LONGEST_NUMBER = 100
+"""Digits: a longer one takes ever longer to read and to write."""
+NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 FENCE = "---"
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class FrontMatterError(ValueError):
     """Data that cannot be read; the sentence says where."""
-
-
-class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
-    """Refuses aliases: a card of a kilobyte could stand for gigabytes."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise FrontMatterError("the card uses YAML aliases, which are not taken here")
-        return super().compose_node(parent, index)
 
 
 def front_matter(text: str) -> dict[str, Any]:
@@ -46,8 +43,11 @@ def read_front_matter(text: str) -> dict[str, Any]:
     if len(source) > LONGEST:
         raise FrontMatterError(f"the data at the head of the card is longer than {LONGEST:,} characters")
     try:
-        told = yaml.load(source, _Loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        _require_plain(source)
+        told = yaml.load(source, _LOADER)
+    except FrontMatterError:
+        raise
+    except (yaml.YAMLError, ValueError, ArithmeticError, RecursionError) as error:
         raise FrontMatterError(
             f"the data at the head of the card is no YAML: {' '.join(str(error).split())}"
         ) from error
@@ -55,22 +55,37 @@ def read_front_matter(text: str) -> dict[str, Any]:
         return {}
     if not isinstance(told, dict):
         raise FrontMatterError("the data at the head of the card is no mapping of keys to values")
-    plain: dict[str, Any] = _plain(told, 0)
-    return plain
+    try:
+        found: dict[str, Any] = plain(told)
+    except TooDeepError as error:
+        raise FrontMatterError(f"the data at the head of the card {error}") from error
+    return found
 
 
-def _plain(value: Any, depth: int) -> Any:
-    """As JSON has it: dates as text, keys as text, nothing too deep."""
-    if depth > DEEPEST:
-        raise FrontMatterError("the data at the head of the card is nested too deeply")
-    if isinstance(value, dict):
-        return {str(key): _plain(each, depth + 1) for key, each in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [_plain(each, depth + 1) for each in value]
-    if isinstance(value, datetime.date | datetime.datetime):
-        return value.isoformat()
-    if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else str(value)
-    if isinstance(value, str):
-        return value.replace("\0", "").encode("utf-8", "replace").decode()
-    return value if value is None or isinstance(value, int) else str(value)
+def _require_plain(source: str) -> None:
+    """FrontMatterError for data that stands for more than it says: aliases, deep nesting, and crowds of values.
+
+    Told by its events, before any value is made: a card of a kilobyte could stand for gigabytes.
+    """
+    depth = nodes = 0
+    for event in yaml.parse(source, _LOADER):
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise FrontMatterError("the card uses YAML anchors or aliases, which are not taken here")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        nodes += isinstance(event, yaml.NodeEvent)
+        if depth > DEEPEST:
+            raise FrontMatterError(f"the data at the head of the card {TooDeepError()}")
+        if nodes > MOST_NODES:
+            raise FrontMatterError(f"the data at the head of the card has more than {MOST_NODES:,} values")
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > LONGEST_NUMBER and _may_be_number(event):
+            raise FrontMatterError(f"a number of the card has more than {LONGEST_NUMBER} digits")
+
+
+def _may_be_number(event: yaml.ScalarEvent) -> bool:
+    """Whether YAML would read a value as a number: it is called one, or not quoted and begins as one."""
+    if event.tag in NUMBERS:
+        return True
+    return event.implicit[0] and event.value[:1] in set("+-.0123456789") and " " not in event.value.strip()

@@ -15,6 +15,7 @@ from hfbench.registry.database.engine import Database
 from hfbench.registry.database.people import note_use
 from hfbench.registry.database.repos import count_download
 from hfbench.registry.metrics import Metrics
+from hfbench.registry.presence import read_key
 from hfbench.registry.revisions.trees import Trees
 from hfbench.registry.settings import Settings
 from hfbench.registry.storage.cache import Cache
@@ -50,6 +51,8 @@ class Hub:
     trust: Trust
     metrics: Metrics = field(default_factory=Metrics)
     downloads: Counter[int] = field(default_factory=Counter)
+    damaged: bool = False
+    """Whether a request met a database whose file is damaged."""
     next_drop: float = 0.0
     next_sweep: float = 0.0
     used_tokens: set[int] = field(default_factory=set)
@@ -102,7 +105,8 @@ class Hub:
                 log.exception("tending the hub failed")
 
     async def close(self) -> None:
-        """Write what waits, and let go of the database."""
+        """End what runs, write what waits, and let go of the database."""
+        self.rebuilder.close()
         with suppress(Exception):
             await self.write_use()
         await self.database.close()
@@ -118,7 +122,7 @@ def open_hub(settings: Settings) -> Hub:
         settings=settings,
         database=Database(settings.database_url),
         layout=layout,
-        signer=Signer(layout.secret.read_bytes()),
+        signer=Signer(read_key(layout)),
         trees=Trees(),
         cache=cache,
         rebuilder=rebuilder,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from hfbench.registry.errors import BadRequest
 
@@ -19,6 +20,8 @@ COMMIT = re.compile(r"[0-9a-f]{40}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
 _BRANCH_TROUBLE = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|\.$|/$|^/|^\.")
+
+LARGEST_SIZE = 1 << 60
 
 
 def check_name(name: str, what: str) -> str:
@@ -77,3 +80,8 @@ def twins(names: Iterable[str]) -> tuple[str, str] | None:
         if (other := seen.setdefault(name.casefold(), name)) != name:
             return other, name
     return None
+
+
+def is_size(value: object) -> TypeGuard[int]:
+    """Whether a client gave a number of bytes that any disk could have."""
+    return type(value) is int and 0 <= value < LARGEST_SIZE

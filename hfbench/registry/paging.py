@@ -13,6 +13,8 @@ from hfbench.registry.errors import BadRequest
 if TYPE_CHECKING:
     from hfbench.registry.call import Call
 
+LARGEST = 2**63
+
 
 def next_link(call: Call, cursor: str) -> dict[str, str]:
     """The header that leads to what comes after the cursor."""
@@ -42,6 +44,11 @@ def from_cursor(text: str, length: int) -> list[int | float]:
         values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (ValueError, RecursionError) as error:
         raise BadRequest("The cursor is not one of this hub.") from error
-    if not isinstance(values, list) or [type(value) in (int, float) for value in values] != [True] * length:
+    if not isinstance(values, list) or [_is_number(value) for value in values] != [True] * length:
         raise BadRequest("The cursor is not one of this hub.")
     return list(values)
+
+
+def _is_number(value: object) -> bool:
+    """Whether a database compares with it: finite, and no larger than a column holds."""
+    return type(value) in (int, float) and -LARGEST < value < LARGEST  # type: ignore[operator]

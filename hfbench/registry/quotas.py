@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from hfbench.registry.database.repos import Repo
-from hfbench.registry.database.room import lock_namespace, promise, promised_bytes, quota_of, used_bytes
+from hfbench.registry.database.room import file_bytes, lock_namespace, promise, promised_bytes, quota_of, used_bytes
 from hfbench.registry.errors import TooLarge
 from hfbench.registry.settings import Settings
 from hfbench.units import show_bytes
@@ -20,6 +20,14 @@ async def require_room(connection: AsyncConnection, settings: Settings, repo: Re
     if limit and wanted:
         used = await used_bytes(connection, repo.namespace_id)
         _require(repo, limit, used, await promised_bytes(connection, repo.namespace_id), wanted)
+
+
+async def require_room_for_files(connection: AsyncConnection, settings: Settings, repo: Repo, wanted: int) -> None:
+    """TooLarge when files of so many bytes would not fit beside those that are held: the xorbs they are made of, which
+    are here already, do not count beside them."""
+    limit = await limit_of(connection, settings, repo)
+    if limit and wanted:
+        _require(repo, limit, await file_bytes(connection, repo.namespace_id), 0, wanted)
 
 
 async def promise_room(connection: AsyncConnection, settings: Settings, repo: Repo, wanted: Mapping[str, int]) -> None:

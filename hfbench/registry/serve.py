@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import ipaddress
 import logging
 import os
 import resource
 import socket
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
 from hfbench.errors import MissingError, UsageError
 from hfbench.registry.database.migrate import migrate
+from hfbench.registry.presence import require_hub
 from hfbench.registry.settings import Settings
 from hfbench.registry.storage.cache import Cache
 from hfbench.registry.storage.sweeping import make_folders, sweep
@@ -35,6 +38,7 @@ def serve(settings: Settings, announce: Callable[[], None]) -> None:
     from granian.http import HTTP1Settings
     from granian.server import Server
 
+    _require_certificate(settings)
     with _lock(settings):
         os.environ.update(settings.passed_on())
         _allow_files(2 * MOST_CONNECTIONS)
@@ -57,7 +61,7 @@ def serve(settings: Settings, announce: Callable[[], None]) -> None:
             ssl_key=_path(settings.tls_key),
         )
         server.on_startup(announce)
-        _require_free(settings)
+        require_free(settings)
         server.serve()
 
 
@@ -69,18 +73,50 @@ def _allow_files(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _require_free(settings: Settings) -> None:
-    """UsageError when something else listens there; granian lets several share an address."""
+def require_free(settings: Settings) -> None:
+    """UsageError when something else listens there, which granian would share the address with, or when there is no
+    such address here."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    where = f"{settings.host}:{settings.port}"
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((settings.host, settings.port))
+        except (socket.gaierror, UnicodeError) as error:
+            remedy = "--host is an address of this machine, such as 127.0.0.1 or 0.0.0.0"
+            raise UsageError(f"{settings.host!r} is no address", where=where, remedy=remedy) from error
         except OSError as error:
-            where = f"{settings.host}:{settings.port}"
             raise UsageError(
-                f"cannot listen: {error.strerror or error}", where=where, remedy="give another --port"
+                f"cannot listen: {error.strerror or error}", where=where, remedy=_REMEDIES.get(error.errno or 0, "")
             ) from error
+
+
+_REMEDIES = {
+    errno.EADDRINUSE: "give another --port",
+    errno.EACCES: "give a --port above 1023",
+    errno.EADDRNOTAVAIL: "--host is an address of this machine: 127.0.0.1, or 0.0.0.0 for all of them",
+}
+
+
+def _require_certificate(settings: Settings) -> None:
+    """UsageError when the files for TLS are no certificate and its key."""
+    if not settings.tls_certificate:
+        return
+    for name, path in (("--tls-certificate", settings.tls_certificate), ("--tls-key", settings.tls_key)):
+        try:
+            Path(path).read_bytes()
+        except OSError as error:
+            raise UsageError(f"cannot be read: {error.strerror}", where=path, remedy=f"{name} is a PEM file") from error
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+            settings.tls_certificate, settings.tls_key, password=lambda: ""
+        )
+    except (ssl.SSLError, OSError, ValueError) as error:
+        raise UsageError(
+            "is no certificate with the key that was given",
+            where=settings.tls_certificate,
+            remedy="both are PEM files, and the key has no password",
+        ) from error
 
 
 def listening(settings: Settings) -> list[str]:
@@ -109,8 +145,9 @@ def is_loopback(host: str) -> bool:
 def _lock(settings: Settings) -> IO[bytes]:
     """Held while serving. Whoever gets it alone sweeps; on PostgreSQL further servers share the folder."""
     path = settings.layout.lock
-    if not settings.layout.secret.exists():
+    if not settings.layout.settings.exists() and not settings.layout.secret.exists():
         raise MissingError("there is no hub", where=settings.folder, remedy="hfbench registry init makes one")
+    require_hub(settings)
     held = path.open("ab")
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

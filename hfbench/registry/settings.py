@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import tomllib
@@ -18,6 +19,17 @@ from hfbench.units import GIB, MIB
 PASSED_ON = "HFBENCH_REGISTRY_SETTINGS"
 """The variable by which a server hands its settings to its worker processes."""
 STORAGES = ("xorbs", "simple")
+EIB = 1 << 60
+BOUNDS = {
+    "workers": (1, 1024),
+    "part_bytes": (1, EIB),
+    "multipart_bytes": (0, EIB),
+    "cache_bytes": (0, EIB),
+    "default_quota": (0, EIB),
+    "link_seconds": (1, 366 * 86400),
+    "slow_seconds": (1, 86400),
+}
+"""The least and the most that can be meant."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,9 +135,26 @@ def checked(settings: Settings) -> Settings:
         raise UsageError(f"{settings.port} is no port", remedy="give a number from 1 to 65535")
     if settings.public_url and not settings.public_url.startswith(("http://", "https://")):
         raise UsageError(f"{settings.public_url!r} is no URL", remedy="begin it with http:// or https://")
-    least = (settings.workers, settings.part_bytes, settings.link_seconds, settings.slow_seconds)
-    if min(least) < 1 or settings.cache_bytes < 0:
-        raise UsageError(
-            "workers, part_bytes, link_seconds and slow_seconds are at least 1, cache_bytes is not negative"
-        )
+    for name, (least, most) in BOUNDS.items():
+        if not least <= (value := getattr(settings, name)) <= most:
+            raise UsageError(f"{name} is {value}", remedy=f"give a number from {least:,} to {most:,}")
+    _check_database(settings.database)
     return settings
+
+
+def _check_database(url: str) -> None:
+    """UsageError for what is no URL of a PostgreSQL database; the URL is not shown, since it may hold a password."""
+    if not url:
+        return
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    remedy = "write postgresql://user:password@host/name, or leave it out for SQLite in the folder"
+    try:
+        driver = make_url(url).drivername
+    except (ArgumentError, ValueError) as error:
+        raise UsageError("the database is no URL", where="database", remedy=remedy) from error
+    if driver.partition("+")[0] not in ("postgres", "postgresql"):
+        raise UsageError(f"a hub keeps nothing in {driver[:40]!r}", where="database", remedy=remedy)
+    if importlib.util.find_spec("psycopg") is None:
+        raise MissingError("PostgreSQL needs psycopg, which this Python lacks", remedy="pip install 'psycopg[binary]'")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from threading import Event
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -25,16 +26,27 @@ from hfbench.registry.database.content import (
     note_asked_for,
 )
 from hfbench.registry.database.repos import Repo
-from hfbench.registry.errors import BadRequest
+from hfbench.registry.errors import BadRequest, Refusal, TooLarge
 from hfbench.registry.hub import Hub
 from hfbench.registry.names import SHA256
-from hfbench.registry.quotas import require_kept_within
+from hfbench.registry.quotas import require_kept_within, require_room_for_files
 from hfbench.registry.storage.blobs import require_kept
-from hfbench.registry.storage.rebuilding import DamagedError, Recipe
+from hfbench.registry.storage.cache import free_bytes, reserve
+from hfbench.registry.storage.drafts import FULL
+from hfbench.registry.storage.rebuilding import DamagedError, GivenUpError, Recipe
+from hfbench.registry.storage.threads import in_a_stoppable_thread
 from hfbench.registry.xet.hashes import spelled, unspelled
 from hfbench.registry.xet.rebuild import Indexes, TermError, check_terms, hash_of_terms
 from hfbench.registry.xet.shards import ShardFile, pack_terms
 from hfbench.registry.xet.xorbs import XorbError, XorbIndex
+from hfbench.units import GIB, show_bytes
+
+FREE_OF_RATIO = 2 * GIB
+"""Bytes of files that a shard may name whatever they are made of: some seconds of unpacking."""
+MOST_UNPACKED_RATIO = 1000
+"""Bytes of files to a byte of their xorbs: weights have one to two, and a file of zeros a few hundred."""
+MOST_CHUNKS = 32_000_000
+"""Chunks of all files of a shard, of which one has 64 KiB as clients cut them: about 2 TiB."""
 
 
 async def take_files(hub: Hub, repo: Repo, caller: Caller, files: Sequence[ShardFile]) -> None:
@@ -43,32 +55,64 @@ async def take_files(hub: Hub, repo: Repo, caller: Caller, files: Sequence[Shard
     Every xorb must have been sent for this repository, or be one that the caller can read: a hash opens nothing.
     """
 
-    async def look(file: ShardFile) -> Indexes:
-        async with hub.verifying:
-            return await _look(hub, repo, caller, file)
+    known = [await _is_known(hub, repo, caller, file) for file in files]
+    fresh = [file for file, is_known in zip(files, known, strict=True) if not is_known]
+    indexes_of = await _indexes(hub, repo, caller, fresh)
+    await _require_sane(hub, repo, fresh, indexes_of)
 
-    found = await asyncio.gather(*map(look, files))
+    async def look(file: ShardFile, is_known: bool) -> Indexes:
+        """None of a file that was compared before and is made of the same stretches: it cannot be different now."""
+        if is_known:
+            return {}
+        async with hub.verifying:
+            return await _look(hub, file, {term.xorb: indexes_of[term.xorb] for term in file.terms})
+
+    tasks = [asyncio.create_task(look(*each)) for each in zip(files, known, strict=True)]
+    try:
+        found = await asyncio.gather(*tasks)
+    finally:  # the first that is refused ends the others
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
     async with hub.database.writing() as connection:
         for file, indexes in zip(files, found, strict=True):
             await _note(hub, connection, repo, file, indexes)
         await require_kept_within(connection, hub.settings, repo)
 
 
-async def _look(hub: Hub, repo: Repo, caller: Caller, file: ShardFile) -> Indexes:
-    """The indexes of a file's xorbs, after its hashes were compared with its content, or with what is known of it.
+async def _require_sane(hub: Hub, repo: Repo, files: Sequence[ShardFile], indexes: Indexes) -> None:
+    """Refused before anything is unpacked: files that fit nowhere, and much more content than the xorbs can stand for.
 
-    None of a file that was compared before and is made of the same stretches: nothing about it can be different now.
+    The stretches of a shard of some kilobytes can name one chunk of zeros again and again, to any size.
     """
+    wanted = sum({file.sha256: file.size for file in files}.values())
+    chunks = sum(term.end - term.start for file in files for term in file.terms)
+    sent = sum(index.packed_bytes for index in indexes.values())
+    if chunks > MOST_CHUNKS or wanted > max(FREE_OF_RATIO, MOST_UNPACKED_RATIO * sent):
+        raise TooLarge(
+            f"The files of the shard would have {show_bytes(wanted)} in {chunks:,} chunks, made of {show_bytes(sent)}"
+            " that were sent: send them by Git LFS (HF_HUB_DISABLE_XET=1), or in several commits."
+        )
+    async with hub.database.reading() as connection:
+        await require_room_for_files(connection, hub.settings, repo, wanted)
+    if not hub.keeps_xorbs and wanted > free_bytes(hub.layout) - reserve(hub.layout):
+        raise Refusal(507, "The hub's disk is full: nothing of this request was kept.")
+
+
+async def _look(hub: Hub, file: ShardFile, indexes: Indexes) -> Indexes:
+    """The indexes of a file's xorbs, after its hashes were compared with its content, or with what is known of it."""
     if not SHA256.fullmatch(file.sha256):
         raise BadRequest("A file of the shard has no SHA-256.")
-    if await _is_known(hub, repo, caller, file):
-        return {}
-    indexes = await _indexes(hub, repo, caller, file)
-    try:
+
+    def name(stop: Event) -> bytes:
         check_terms(file.terms, indexes)
+        return hash_of_terms(file.terms, indexes, stop)
+
+    try:
+        found = await in_a_stoppable_thread(name)
     except TermError as error:
         raise BadRequest(f"A file of the shard cannot be made: {error}.") from error
-    if hash_of_terms(file.terms, indexes) != file.hash:
+    if found != file.hash:
         raise BadRequest("A file of the shard does not have the hash it is said to have.")
     async with hub.database.reading() as connection:
         known = await find_xet_file(connection, spelled(file.hash))
@@ -93,8 +137,8 @@ async def _is_known(hub: Hub, repo: Repo, caller: Caller, file: ShardFile) -> bo
         return await holds_all_xorbs(connection, repo.id, caller, names)
 
 
-async def _indexes(hub: Hub, repo: Repo, caller: Caller, file: ShardFile) -> Indexes:
-    names = {spelled(term.xorb) for term in file.terms}
+async def _indexes(hub: Hub, repo: Repo, caller: Caller, files: Sequence[ShardFile]) -> Indexes:
+    names = {spelled(term.xorb) for file in files for term in file.terms}
     async with hub.database.reading() as connection:
         held = await held_xorbs(connection, repo.id, caller, names)
     if absent := names - held.keys():
@@ -110,8 +154,15 @@ async def _compare(hub: Hub, file: ShardFile, indexes: Indexes, blob: Blob | Non
     try:
         if lies_there or (hub.keeps_xorbs and not hub.cache.admits(file.size)):
             await hub.rebuilder.check(recipe)
-        else:
+            return
+        try:
             await hub.rebuilder.make(recipe, keep_as)
+        except OSError as error:
+            if error.errno not in FULL or not hub.keeps_xorbs:
+                raise
+            await hub.rebuilder.check(recipe)  # a copy in the cache is a convenience
+    except GivenUpError:
+        raise
     except (DamagedError, XorbError, FileNotFoundError) as error:
         raise BadRequest("A file of the shard does not have the SHA-256 it is said to have.") from error
 

@@ -48,7 +48,8 @@ HELP = Help(
     "`enter` opens one with its rules, proof, manifest and build log. `c` checks one again and hashes its files. `l` "
     "loads it as a job, in a process that may crash without harm. `b` measures its model with it, `R` builds it "
     "again, `n` builds another: each opens a form, filled in.\n"
-    "`/` filters, `o` walks through the orders, `u` looks again, `y` copies the path, `tab` goes to the text.",
+    "`/` filters, `o` walks through the orders, `u` reads the configuration and looks again, `y` copies the path, "
+    "`tab` goes to the text.",
 )
 
 
@@ -136,7 +137,8 @@ class EnginesScreen(EngineKeys):
     # -- what is known --------------------------------------------------------
 
     def action_update(self) -> None:
-        """Look again."""
+        """Look again, in the folders that the configuration names now."""
+        self.bench.reread_config()
         self._listing.start(partial(list_engines, self.roots))
 
     @on(EngineJobsRead)

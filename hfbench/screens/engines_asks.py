@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -72,17 +73,18 @@ def list_engines(roots: Sequence[str], stopped: Stopped, post: Post) -> None:
 def check_again(path: str, stopped: Stopped, post: Post) -> None:
     """Post what `engine.check` says of an engine, every file of it hashed."""
     from hfbench.actions.aside import Aside
-    from hfbench.engines.listing import Listed
+    from hfbench.engines.listing import listed_of
+    from hfbench.engines.trial.remembered import Trials
 
-    with Aside() as aside:
+    with Aside() as aside, Trials() as trials:
         try:
             checked = aside.ask("engine.check", {"engine": path}, stopped)
         except Interrupted:
             return
         except HfbenchError as error:
-            post(EngineChecked(Listed(path=path, verdict="damaged", trouble=str(error))))
+            post(EngineChecked(listed_of(Path(path), trials, trouble=str(error))))
         else:
-            post(EngineChecked(Listed(path=path, verdict=checked.verdict, checked=checked)))
+            post(EngineChecked(listed_of(Path(path), trials, checked)))
 
 
 class EngineReader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from hfbench.gpu.telemetry import DeviceReading, GpuSnapshot
     from hfbench.jobs.history import JobRow
 
+
+RECENT = 3600.0
+"""Seconds for which the strip names the figure of a job that is over."""
 
 KEPT = 120
 """Samples of the load that are kept: two minutes."""
@@ -92,11 +96,15 @@ class MachineState:
 
     @cached_property
     def latest(self) -> str:
-        """The figure of the newest job that measured one."""
+        """The figure of the newest job that measured one, until it is old; a sentence without a figure is none."""
+        since = time.time() - RECENT
         measured = (
             row.headline
             for row in self.known_jobs
-            if row.headline and row.state in (State.FINISHED, State.RUNNING) and _measures(row.action)
+            if row.state in (State.FINISHED, State.RUNNING)
+            and (row.ended is None or row.ended > since)
+            and any(map(str.isdigit, row.headline))
+            and _measures(row.action)
         )
         return next(measured, "")
 

@@ -15,6 +15,7 @@ from textual.message import Message
 
 from hfbench.errors import HfbenchError
 from hfbench.jobs.state import State
+from hfbench.models.reference import NotCached, NotFound
 from hfbench.paths import expand
 from hfbench.screens.background import Background, Stopped
 from hfbench.screens.base import BenchScreen
@@ -32,6 +33,7 @@ from hfbench.screens.model_tabs.runtimes import RuntimesTab
 from hfbench.screens.model_tabs.tab_line import TabLine
 from hfbench.screens.model_tabs.tensors import TensorsTab
 from hfbench.screens.model_tabs.tokenizer import TokenizerTab
+from hfbench.screens.model_values import PUSH, push_values
 from hfbench.screens.model_view import ModelView
 from hfbench.screens.recent import remember
 from hfbench.widgets.help import Help
@@ -79,8 +81,8 @@ class ModelScreen(BenchScreen):
     help = Help(
         "Model",
         "`[` and `]` or left and right change the tab, `b` lists the biggest tensors, `B` measures the model, "
-        "`=` compares it with another, `C` converts it to Megatron, `E` builds an engine for it, `p` pulls weights "
-        "that are on a hub and not here.\n"
+        "`=` compares it with another, `C` converts it to Megatron, `E` builds an engine for it, `P` pushes it to a "
+        "hub, `p` pulls weights that are on a hub and not here.\n"
         "Weights are read in a process of their own: everything works while the numbers still grow.",
     )
 
@@ -93,6 +95,7 @@ class ModelScreen(BenchScreen):
         Binding("equals_sign", "app.compare", "compare", id="model.compare"),
         Binding("C", "app.convert", "convert", id="model.convert"),
         Binding("E", "engine", "build engine", show=False, id="model.engine"),
+        Binding("P", "push", "push", show=False, id="model.push"),
         Binding("a", "actions", "actions", id="model.actions"),
         Binding("slash", "filter", "filter", id="screen.filter"),
         Binding("t", "front('TensorsTab')", "tensors", show=False, id="model.tensors"),
@@ -121,6 +124,17 @@ class ModelScreen(BenchScreen):
     def chosen_model(self) -> str:
         """What the palette fills into an action's form."""
         return self.view.anywhere
+
+    @property
+    def chosen_folder(self) -> str:
+        """Where its files are; empty until that is known, and while its weights are on a hub."""
+        location = self.view.location
+        return str(location.folder.absolute()) if location and location.source != "remote" else ""
+
+    @property
+    def _pullable(self) -> bool:
+        """Whether a hub may have what is not here."""
+        return bool(self.view.left_on) or isinstance(self.view.error, NotCached)
 
     @property
     def at_rest(self) -> bool:
@@ -162,7 +176,8 @@ class ModelScreen(BenchScreen):
         pulled = sum(
             job.action == "pull" and job.model == self.reference and job.state is State.FINISHED for job in jobs
         )
-        if self._pulled is not None and pulled > self._pulled and self.view.left_on and not self.view.reading:
+        waits = self._pullable and not self.view.reading
+        if self._pulled is not None and pulled > self._pulled and waits:
             self.action_read()
         self._pulled = pulled
 
@@ -229,7 +244,8 @@ class ModelScreen(BenchScreen):
         before, self.view = self.view, view
         if view.error is not before.error:
             notice = self.query_one("#trouble", Notice)
-            notice.show_error(view.error) if view.error else notice.clear()
+            notice.show_error(view.error, keys=_keys_for(view.error)) if view.error else notice.clear()
+            self.refresh_bindings()
         if bool(view.left_on) != bool(before.left_on):
             self.refresh_bindings()
         self._bring_up_to_date(self.front)
@@ -274,6 +290,10 @@ class ModelScreen(BenchScreen):
         """The form of pull for this model; `u` shows it whole once it is here."""
         self.bench.open_form("pull", {"model": self.reference})
 
+    def action_push(self) -> None:
+        """The form of push: this folder, and the hub it came from."""
+        self.bench.open_form(PUSH, push_values(self.chosen_model, self.chosen_folder))
+
     def action_engine(self) -> None:
         """The form of engine.build for this model."""
         self.bench.open_form("engine.build", first_values(self.chosen_model, self.bench.config.engines.roots))
@@ -290,5 +310,12 @@ class ModelScreen(BenchScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """`/` only where there is something to filter, `p` only where something was left on a hub."""
         if action == "pull":
-            return bool(self.view.left_on)
+            return self._pullable
         return action != "filter" or not self.is_mounted or self.front.filters
+
+
+def _keys_for(error: HfbenchError) -> str:
+    """What can be done from here about a model that was not found; nothing of one that cannot be read."""
+    if isinstance(error, NotCached):
+        return "p fetches it from a hub, escape goes back"
+    return "escape goes back" if isinstance(error, NotFound) else ""

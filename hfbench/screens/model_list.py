@@ -16,7 +16,7 @@ from hfbench.paths import config_file, demo_model, expand
 from hfbench.screens.model_loads import Loads
 from hfbench.screens.model_look import Look
 from hfbench.screens.model_words import heads_text
-from hfbench.screens.recent import read_recent
+from hfbench.screens.recent import forget, forgotten_file, read_recent
 from hfbench.text import printable
 from hfbench.units import show_ago, show_bytes, show_count
 from hfbench.widgets.cells import Span, clip, clip_middle, fit, spans_width
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Source = Literal["local", "cache", "recent"]
 
 SOURCES: dict[Source, str] = {"local": "Local", "cache": "HF cache", "recent": "Recent"}
+RECENT: Source = "recent"
 HUB = "hub:"
 """Begins the key of a source that is an endpoint; its name follows."""
 STATES: dict[str, State] = {"ok": "ok", "!": "warn", "x": "error"}
@@ -57,9 +58,7 @@ def list_source(source: Source, config: ModelsConfig, used: Sequence[str] = ()) 
     if source == "cache":
         return Listing(tuple(list_cache(_cache_dir(config))))
     if source == "recent":
-        references = dict.fromkeys([*read_recent(), *used])
-        found = {entry.folder: entry for entry in map(_recent, references) if entry is not None}
-        return Listing(tuple(found.values()))
+        return Listing(tuple(_recent_models(used)))
     roots = [expand(root) for root in config.roots]
     missing = [str(root) for root in roots if not root.is_dir()]
     trouble = f"models.roots names no folder: {', '.join(missing)}" if missing else ""
@@ -144,15 +143,20 @@ def shape_of(look: Look, glyphs: Glyphs) -> str:
 
 def last_job(entry: ModelEntry, jobs: Iterable[JobRow]) -> str:
     """`last: bench.generate 2 h ago  tpot 8.1 ms`, of the newest job on this model."""
+    from hfbench.jobs.history import ON_HUBS
+
     for job in jobs:
-        if is_of(job.model, entry) and job.action != "inspect":
+        if job.action != "inspect" and is_of(job.model, entry, on_hub=job.action in ON_HUBS):
             told = job.headline or str(job.state)
             return printable(f"last: {job.action} {show_ago(time.time() - job.created)}  {told}")
     return "last: no job yet; B measures it"
 
 
-def is_of(model: str, entry: ModelEntry) -> bool:
-    """True when a job's reference means the entry; compared as text, nothing is looked up."""
+def is_of(model: str, entry: ModelEntry, *, on_hub: bool = False) -> bool:
+    """True when a job's reference means the entry; compared as text, nothing is looked up. What is asked of a hub is
+    no folder, even where one has its name."""
+    if on_hub:
+        return bool(model) and entry.source != "local" and model == entry.reference
     path = str(demo_model()) if model == DEMO else model
     return bool(model) and (model == entry.reference or _same_path(path, entry.folder))
 
@@ -164,8 +168,44 @@ def _same_path(model: str, folder: Path) -> bool:
         return False
 
 
-def _recent(reference: str) -> ModelEntry | None:
-    """The entry of a reference; one that leads nowhere any more says so, if it ever was a path or a repository."""
+def forget_recent(entry: ModelEntry, used: Sequence[str]) -> None:
+    """Take a model off the recent ones, by whatever references it is among them."""
+    for reference in dict.fromkeys([*read_recent(), *used]):
+        if reference == entry.reference or _recent(reference).folder == entry.folder:
+            forget(reference)
+
+
+def _recent_models(used: Sequence[str]) -> list[ModelEntry]:
+    """Those opened lately, and those of jobs that lead somewhere: a job may have been asked for a name mistyped."""
+    opened, gone = read_recent(), set(read_recent(forgotten_file()))
+    found: dict[Path, ModelEntry] = {}
+    for reference in dict.fromkeys([*opened, *used]):
+        if reference in opened or reference not in gone:
+            entry = _recent(reference)
+            if reference in opened or entry.state != "x":
+                found[entry.folder] = entry
+    return told_apart(list(found.values()))
+
+
+def told_apart(entries: Sequence[ModelEntry]) -> list[ModelEntry]:
+    """The entries; of several with one name each is named by as much of its path as tells it from the others."""
+    names: dict[str, list[ModelEntry]] = {}
+    for entry in entries:
+        names.setdefault(entry.name, []).append(entry)
+    return [replace(each, name=_own_name(each, names[each.name])) for each in entries]
+
+
+def _own_name(entry: ModelEntry, alike: Sequence[ModelEntry]) -> str:
+    parts, others = entry.folder.parts, [each.folder.parts for each in alike if each is not entry]
+    if not others or entry.source != "local":
+        return entry.name  # of a repository the name is all there is to write
+    tails = range(2, len(parts) + 1)
+    needed = next((count for count in tails if parts[-count:] not in [each[-count:] for each in others]), len(parts))
+    return str(Path(*parts[-needed:]))
+
+
+def _recent(reference: str) -> ModelEntry:
+    """The entry of a reference; one that leads nowhere any more, or to no model, says so."""
     from hfbench.models.catalog import is_engine, is_model, list_local
     from hfbench.models.reference import resolve
 

@@ -15,6 +15,7 @@ from hfbench.screens.hub_pane import HubPane
 from hfbench.screens.model_details import ModelDetails
 from hfbench.screens.model_list import (
     HUB,
+    RECENT,
     SOURCES,
     Listing,
     Source,
@@ -25,7 +26,7 @@ from hfbench.screens.model_list import (
 from hfbench.screens.model_loads import Resolved, Resolver
 from hfbench.screens.model_look import Look
 from hfbench.screens.models_keys import ModelsKeys
-from hfbench.screens.models_reading import Listed, Looked, LookingFailed, list_sources, look_at_all
+from hfbench.screens.models_reading import Listed, Looked, LookingFailed, forget_model, list_sources, look_at_all
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.help import Help
 from hfbench.widgets.hub_details import HubDetails
@@ -60,7 +61,7 @@ class ModelsScreen(ModelsKeys):
         "Models",
         "At the left where models come from, `tab` moves between there and the list. `enter` opens a model, "
         "`B` measures it, `=` compares it with another, `C` converts it to Megatron, `a` lists everything that can be "
-        "done, `u` looks at the disk again.\n"
+        "done, `u` looks at the disk and the configuration again, `D` takes one off the recent models.\n"
         "Hubs stand among the sources; a hub is asked when `enter` is pressed on it or `s` searches it, not before.\n"
         "State is what the headers of the weights and the configuration tell: ok, ! for a warning, x for an error.",
     )
@@ -113,6 +114,12 @@ class ModelsScreen(ModelsKeys):
             return found.reference if found else ""
         look = self.current
         return look.entry.reference if look else ""
+
+    @property
+    def chosen_folder(self) -> str:
+        """Where the files of the model under the cursor are; empty for one that is on a hub."""
+        look = self.current if self.is_mounted else None
+        return str(look.entry.folder.absolute()) if look and look.entry.source != "remote" else ""
 
     @property
     def at_rest(self) -> bool:
@@ -179,6 +186,13 @@ class ModelsScreen(ModelsKeys):
         self.looks = {}
         self.resolver.forget()
         self._listing.start(partial(list_sources, self.bench.config, used))
+
+    def action_forget(self) -> None:
+        """Take the model under the cursor off the recent ones; nothing else happens to it."""
+        if self.source == RECENT and (look := self.current):
+            used = [job.model for job in self.bench.machine.known_jobs if job.model]
+            self.looking = True
+            self._listing.start(partial(forget_model, look.entry, self.bench.config, used))
 
     def _look_at(self, source: Source) -> None:
         """Look at the models of a source one after the other; a source left is not looked at further."""

@@ -26,6 +26,7 @@ class ModelsKeys(BenchScreen):
         Binding("slash", "filter", "filter", id="screen.filter"),
         Binding("y", "copy_path", "copy path", id="models.copy"),
         Binding("u", "update", "update", id="models.update"),
+        Binding("D", "forget", "off the recent", show=False, id="models.forget"),
     ]
 
     def __init__(self) -> None:
@@ -57,6 +58,10 @@ class ModelsKeys(BenchScreen):
         """List all sources anew."""
         raise NotImplementedError
 
+    def action_forget(self) -> None:
+        """Take the model under the cursor off the recent ones."""
+        raise NotImplementedError
+
     def action_fit(self) -> None:
         """The model under the cursor, at what it takes of a GPU."""
         if self.endpoint:
@@ -73,7 +78,8 @@ class ModelsKeys(BenchScreen):
             self.hub.search()
 
     def action_update(self) -> None:
-        """What is shown, anew."""
+        """What is shown, anew, by the configuration as it is now."""
+        self.bench.reread_config()
         self.hub.ask_anew() if self.endpoint else self.action_scan()
 
     def action_back(self) -> None:

@@ -12,7 +12,7 @@ from textual.message import Message
 from hfbench.errors import HfbenchError
 from hfbench.screens.background import Stopped
 from hfbench.screens.hub_asks import known_endpoints
-from hfbench.screens.model_list import SOURCES, Listing, Source, list_source
+from hfbench.screens.model_list import RECENT, SOURCES, Listing, Source, forget_recent, list_source
 from hfbench.screens.model_look import Look, look_at
 
 if TYPE_CHECKING:
@@ -55,6 +55,12 @@ def list_sources(config: Config, used: Sequence[str], stopped: Stopped, post: Po
             post(Listed(source, list_source(source, config.models, used)))
         if not number:  # they are known before all is listed, and what is here comes first
             post(known_endpoints(config))
+
+
+def forget_model(entry: ModelEntry, config: Config, used: Sequence[str], stopped: Stopped, post: Post) -> None:
+    """Take a model off the recent ones, and post those that are left."""
+    forget_recent(entry, used)
+    post(Listed(RECENT, list_source(RECENT, config.models, used)))
 
 
 def look_at_all(entries: Sequence[ModelEntry], stopped: Stopped, post: Post) -> None:

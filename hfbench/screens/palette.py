@@ -10,6 +10,7 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from hfbench.actions.registry import actions
 from hfbench.screens.every import MAIN
+from hfbench.screens.model_values import values_for
 
 if TYPE_CHECKING:
     from hfbench.app import Workbench
@@ -39,10 +40,9 @@ class Palette(Provider):
     def entries(self) -> Iterator[tuple[str, str, Callable[[], None]]]:
         """Name, what it does, and the deed."""
         model = getattr(self.screen, "chosen_model", "")
+        folder = getattr(self.screen, "chosen_folder", "")
         for spec in actions().values():
-            wanted = next((param.name for param in spec.params if "model" in (param.name, param.kind)), "")
-            values = {wanted: model} if model and wanted else {}
-            yield spec.name, spec.summary, partial(self._launch, spec.name, values)
+            yield spec.name, spec.summary, partial(self._launch, spec.name, values_for(spec, model, folder))
         yield "search a hub", "Find models on a hub by their names", self._search_hub
         for name in MAIN:
             yield f"go to {name}", f"Show the {name} screen", partial(self.bench.action_go, name)

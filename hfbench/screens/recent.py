@@ -23,6 +23,11 @@ def recent_file() -> Path:
     return cache_root() / "recent-models.json"
 
 
+def forgotten_file() -> Path:
+    """Where those are kept that were taken off the list: jobs may name them still."""
+    return cache_root() / "forgotten-models.json"
+
+
 def read_recent(path: Path | None = None) -> list[str]:
     """References, the latest first; an empty list when the file is absent, unreadable or something else."""
     try:
@@ -36,7 +41,17 @@ def read_recent(path: Path | None = None) -> list[str]:
 def remember(reference: str, path: Path | None = None) -> bool:
     """Put a reference in front of the list, by rename; False when the list cannot be written."""
     file = path or recent_file()
-    text = json.dumps(_distinct([reference, *read_recent(file)]))
+    return _write(_distinct([reference, *read_recent(file)]), file)
+
+
+def forget(reference: str) -> bool:
+    """Take a reference off the list, until it is opened again; False when the list cannot be written."""
+    left = [each for each in read_recent() if each != reference]
+    return remember(reference, forgotten_file()) and _write(left, recent_file())
+
+
+def _write(references: list[str], file: Path) -> bool:
+    text = json.dumps(references)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         descriptor, made = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)

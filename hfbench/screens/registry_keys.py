@@ -45,6 +45,8 @@ class RegistryKeys(BenchScreen):
         super().__init__()
         self.folder = folder
         self.view: RegistryView | None = None
+        self._typed = ""
+        """What the last token was asked for by."""
         self._changing = Background(self, lambda error: TokenMade("", error=error))
         self._telling = Background(self, lambda error: EnvTold(error=error))
 
@@ -66,15 +68,19 @@ class RegistryKeys(BenchScreen):
     @work
     async def action_new_token(self) -> None:
         """Ask for whom, then make a token and show it once."""
-        answer = await self.app.push_screen_wait(AskText(ASKED, f"{self._user} write".lstrip()))
-        if not answer:
-            return
-        try:
+        await self._ask_token(f"{self._user} write" if self._user else "")
+
+    async def _ask_token(self, text: str, trouble: str = "") -> None:
+        """Ask until it can be read or is given up; what was typed stays."""
+        answer = await self.app.push_screen_wait(AskText(ASKED, text, check=parsed, trouble=trouble))
+        self._typed = answer or ""
+        if answer:
             user, scope, lasts = parsed(answer)
-        except HfbenchError as error:
-            self.bench.complain(error)
-            return
-        self._changing.start(partial(make_token, self.folder, user, scope, lasts))
+            self._changing.start(partial(make_token, self.folder, user, scope, lasts))
+
+    @work
+    async def _ask_again(self, error: HfbenchError) -> None:
+        await self._ask_token(self._typed, str(error))
 
     @property
     def _user(self) -> str:
@@ -91,8 +97,9 @@ class RegistryKeys(BenchScreen):
     @on(TokenMade)
     def _made(self, message: TokenMade) -> None:
         if message.error is not None:
-            self.bench.complain(message.error)
+            self._ask_again(message.error) if self._typed else self.bench.complain(message.error)
             return
+        self._typed = ""
         self.action_update()
         self.app.push_screen(ShowOnce(message.user, message.secret))
 

@@ -12,17 +12,20 @@ from hfbench.units import parse_duration
 from hfbench.widgets.clipboard import copy_text
 
 SCOPES = ("read", "write")
-ASKED = "new token for: user, read or write, how long (30d, 12h; nothing is for ever)"
+ASKED = "new token: USER, read or write (without it write), lifetime such as 30d or 12h (without it: never expires)"
+EXAMPLE = "write for example: alice read 30d"
 
 
 def parsed(text: str) -> tuple[str, str, str]:
     """User, scope and lifetime in seconds, empty for ever, of `alice read 30d`; UsageError says what is wrong."""
     words = text.split()
     if not 1 <= len(words) <= 3:
-        raise UsageError(f"{text!r} is not a user, a scope and a lifetime", remedy="write for example: alice read 30d")
+        raise UsageError(f"{text!r} is not a user, a scope and a lifetime", remedy=EXAMPLE)
+    if words[0] in SCOPES and (len(words) == 1 or words[1] not in SCOPES):
+        raise UsageError(f"{text!r} names no user", remedy=EXAMPLE)
     scope = words[1] if len(words) > 1 else "write"
     if scope not in SCOPES:
-        raise UsageError(f"unknown scope {scope!r}", remedy=f"one of {', '.join(SCOPES)}")
+        raise UsageError(f"{scope!r} is neither read nor write", remedy=EXAMPLE)
     return words[0], scope, f"{parse_duration(words[2]):.0f}s" if len(words) > 2 else ""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from hfbench.text import ELLIPSIS
+from hfbench.text import ELLIPSIS, after_number, before_number
 
 Span = tuple[str, str]
 """Text and the name of its style: a state of glyphs.State, or title, cursor or key."""
@@ -22,7 +22,8 @@ def clip(text: str, width: int, *, ellipsis: str = ELLIPSIS) -> str:
     if width_of(text) <= width:
         return text
     mark = ellipsis if width >= width_of(ellipsis) else ""
-    return _exactly(text, max(0, width - width_of(mark))).rstrip() + mark
+    room = max(0, width - width_of(mark))
+    return (before_number(text, room) if text.isascii() else _exactly(text, room)).rstrip() + mark
 
 
 def clip_middle(text: str, width: int, *, ellipsis: str = ELLIPSIS) -> str:
@@ -36,6 +37,8 @@ def clip_middle(text: str, width: int, *, ellipsis: str = ELLIPSIS) -> str:
     while kept and width_of(text[-kept:]) > room // 2:
         kept -= 1
     tail = text[-kept:] if kept else ""
+    if text.isascii():
+        return before_number(text, room - kept) + ellipsis + after_number(text, len(text) - kept)
     joined = _exactly(text, room - width_of(tail)) + ellipsis + tail
     return joined if width_of(joined) <= width else _exactly(joined, width)
 

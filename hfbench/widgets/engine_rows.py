@@ -39,6 +39,13 @@ COLUMNS = (
     Column("why", "Why", priority=1, flexible=True, min=16, max=200),
 )
 
+BY_KEY = {
+    "hfbench engine check hashes it without --no-hash": "c hashes it",
+    "try it with --load": "l tries to load it",
+    "build it again: hfbench engine build": "R builds it again",
+}
+"""What remedies of rules name, and the keys of these screens that do it."""
+
 _SHAPES = re.compile(r"batch ([\d,]+), prompt ([\d,]+(?: to [\d,]+)?), context ([\d,]+)")
 
 
@@ -90,6 +97,13 @@ def reason(listed: Listed) -> str:
     return (row.found or _values(row)) if row else ""
 
 
+def by_key(remedy: str) -> str:
+    """A remedy as it is done here: where the rule names a command or an option, the key that does the same."""
+    for command, key in BY_KEY.items():
+        remedy = remedy.replace(command, key)
+    return remedy
+
+
 def decisive(listed: Listed) -> Row | None:
     """The first rule that does not fit, the worst first; None where all do."""
     rows = listed.checked.rules if listed.checked else ()
@@ -117,7 +131,7 @@ def _head(listed: Listed, tried: EngineJob | None) -> Iterator[Fact]:
     if why := reason(listed):
         yield Fact("", why)
     if (row := decisive(listed)) and row.remedy:
-        yield Fact("do", row.remedy)
+        yield Fact("do", by_key(row.remedy))
     yield Fact("engine", listed.path, "muted")
     if checked is None:
         return
@@ -138,6 +152,9 @@ def _head(listed: Listed, tried: EngineJob | None) -> Iterator[Fact]:
         where = f", with {told.environment}" if told.environment else ""
         text = told.found if told.outcome == "loaded" else f"{told.outcome}: {told.found}"
         yield Fact("trial load", f"{text} ({when}{where})", OUTCOMES.get(told.outcome, "error"))
+    elif tried is not None and tried.at < listed.changed:
+        told_then = f"none since its files were changed: l loads it; before that {tried.text} (job {tried.job})"
+        yield Fact("trial load", told_then, "unknown")
     elif tried is not None:
         yield Fact("trial load", f"{tried.text} (job {tried.job})", tried.state)
     else:
@@ -151,7 +168,7 @@ def _rules(rows: Sequence[Row], *, whole: bool) -> Iterator[Fact]:
         if row.found:
             yield Fact("", row.found)
         if row.remedy:
-            yield Fact("do", row.remedy)
+            yield Fact("do", by_key(row.remedy))
         if whole and row.rule:
             yield Fact("", row.rule, "muted")
 

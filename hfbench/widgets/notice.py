@@ -39,10 +39,10 @@ class Notice(Static):
         self.found, self.where, self.remedy, self.state = found, where, remedy, state
         self._say()
 
-    def show_error(self, error: HfbenchError) -> None:
-        """Say what an error says, in its parts, and which page tells more."""
+    def show_error(self, error: HfbenchError, *, keys: str = "") -> None:
+        """Say what an error says, in its parts, which page tells more, and which keys of the screen help."""
         more = read_command(error.page) if error.page else ""
-        remedy = " · ".join(filter(None, (error.remedy, more)))
+        remedy = " · ".join(filter(None, (error.remedy, more, keys)))
         self.show(error.found, where=error.where, remedy=remedy, state="error")
 
     def clear(self) -> None:

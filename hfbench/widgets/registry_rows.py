@@ -32,7 +32,7 @@ TOKEN_COLUMNS = (
     Column("scope", "Scope"),
     Column("expires", "Expires", min=9),
     Column("used", "Used", align="right", priority=1),
-    Column("namespaces", "Lets into", flexible=True, min=8, max=40, priority=2),
+    Column("namespaces", "Lets into", flexible=True, min=10, max=40, priority=2),
     Column("name", "Name", flexible=True, min=6, max=30, priority=3),
 )
 USER_COLUMNS = (
@@ -83,7 +83,7 @@ def _token(each: Token, now: float, glyphs: Glyphs) -> Record:
         "scope": each.scope,
         "expires": f"{glyphs.sign(state)} {told}".lstrip(),
         "used": show_ago(now - each.last_used) if each.last_used is not None else "never",
-        "namespaces": ", ".join(each.namespaces) or "all of the user's",
+        "namespaces": ", ".join(each.namespaces) or "all theirs",
         "name": each.name,
     }
     states: dict[str, State] = {"expires": state, "namespaces": "muted", "used": "muted"}

@@ -66,6 +66,12 @@ def test_a_fact_is_supposed_in_place_of_the_machines_own(
     assert verdict(hfbench, engine, "--suppose", facts) == (code, told)
 
 
+def test_what_is_only_supposed_is_not_to_be_loaded(hfbench: Hfbench, engine: Path) -> None:
+    told = " ".join(hfbench("engine", "check", engine, "--suppose", "torch=2.14.0").stdout.split())
+    assert "only a load on such a machine tells" in told.lower()
+    assert "try it with --load" not in told.lower()
+
+
 def test_features_can_be_taken_away_by_their_beginning() -> None:
     here = machine_like(built_on(isa=("avx", "avx2", "avx512f", "avx512vl", "fma"), isa_level="avx512"))
     without = supposed(here, ["isa=-avx512* -fma"]).versions

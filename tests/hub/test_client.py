@@ -9,6 +9,7 @@ import sys
 import time
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from hub_lab import Lab, client_of, stock
@@ -31,6 +32,7 @@ from hfbench.hub.refusals import (
     Unreachable,
     WrongToken,
 )
+from hfbench.hub.search import search
 
 INFO = "/api/models/org/model/revision/main"
 
@@ -303,11 +305,47 @@ def test_a_hub_without_a_token_gets_none_even_where_hf_token_is_set(monkeypatch:
         assert all("authorization" not in each.headers for each in hub.asked)
 
 
-def test_pages_are_not_followed_to_another_host() -> None:
+def paged(hub: StandIn, link: str) -> str:
+    """Let the hub list two files, the second on a page that the link leads to; the path of the list."""
+    tree = f"/api/models/org/model/tree/{COMMIT}"
+
+    def answer(at: BaseHTTPRequestHandler) -> None:
+        query = parse_qs(urlsplit(at.path).query)
+        oid = "a" * 40
+        told = {"type": "file", "path": f"{query.get('cursor', ['first'])[0]}.txt", "size": 1, "oid": oid}
+        send_json(at, [told], {} if "cursor" in query else {"Link": link})
+
+    hub.answers[tree] = answer
+    return tree
+
+
+@pytest.mark.parametrize("rel", ['rel="next"', "rel=next", 'Rel="prev next"'])
+def test_a_list_goes_on_here_where_its_hub_calls_itself_otherwise(rel: str) -> None:
     with stand_in() as thief, stand_in() as hub:
-        tree = f"/api/models/org/model/tree/{COMMIT}"
-        hub.answers[tree] = lambda at: send_json(at, [], {"Link": f'<{thief.url}{tree}>; rel="next"'})
-        assert client_of(hub).files("org/model", COMMIT) == []
+        paged(hub, f"<{thief.url}/api/models/org/model/tree/{COMMIT}?recursive=true&cursor=second>; {rel}")
+        found = client_of(hub).files("org/model", COMMIT)
+        assert [each.path for each in found] == ["first.txt", "second.txt"]
+        assert thief.asked == []
+
+
+def test_a_list_goes_on_here_where_a_proxy_adds_to_the_path() -> None:
+    with stand_in() as hub:
+        link = f'<http://inside:8080/api/models/org/model/tree/{COMMIT}?cursor=second>; rel="next"'
+        tree = paged(hub, link)
+        hub.answers["/hub" + tree] = hub.answers.pop(tree)
+        client = HubClient(Endpoint("lab", f"{hub.url}/hub"))
+        assert [each.path for each in client.files("org/model", COMMIT)] == ["first.txt", "second.txt"]
+
+
+@pytest.mark.parametrize("there", ["http://{thief}/steal?cursor=second", "file:///etc/passwd", "ftp://x/y"])
+def test_a_next_page_somewhere_else_is_told_and_the_list_not_cut_short(there: str) -> None:
+    with stand_in() as thief, stand_in() as hub:
+        link = there.format(thief=thief.url.removeprefix("http://"))
+        paged(hub, f'<{link}>; rel="next"')
+        hub.answers["/api/models"] = lambda at: send_json(at, [{"id": "org/m"}], {"Link": f'<{link}>; rel="next"'})
+        for work in (lambda: client_of(hub).files("org/model", COMMIT), lambda: search(client_of(hub))):
+            with pytest.raises(NotAHub, match="the next page of a list lies on another host"):
+                work()
         assert thief.asked == []
 
 

@@ -46,6 +46,19 @@ def test_the_newest_comes_first_and_rows_say_what_matters(root: Path) -> None:
     assert (second.note, second.state, second.seconds(9e9), second.label) == ("no luck", "failed", 1.0, "L")
 
 
+def test_a_push_is_about_what_it_sends_and_a_pull_about_the_hub_it_asks(root: Path) -> None:
+    told = {
+        "push": {"folder": "/models/tiny", "model": "lab:org/tiny"},
+        "pull": {"model": "org/tiny", "endpoint": "lab"},
+        "hub.open": {"model": "lab:org/tiny", "endpoint": ""},
+    }
+    for number, (action, params) in enumerate(told.items(), start=1):
+        job = made(root, number)
+        job.path.joinpath("request.json").write_text(json.dumps({"action": action, "params": params, "created": 9.0}))
+    found = {row.action: row.model for row in History(root).rows()}
+    assert found == {"push": "/models/tiny", "pull": "lab:org/tiny", "hub.open": "lab:org/tiny"}
+
+
 def test_two_thousand_jobs_are_listed_and_the_index_knows_them_next_time(root: Path) -> None:
     for number in range(2000):
         made(root, number)

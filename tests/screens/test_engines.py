@@ -13,7 +13,10 @@ from engine_toys import manifest_of
 from job_folders import make_job
 
 from hfbench.config import Config, EnginesConfig
+from hfbench.engines import compatibility
+from hfbench.engines.check import How, check_engine
 from hfbench.engines.jobs import folder_of
+from hfbench.engines.listing import Listed
 from hfbench.engines.machine import read_machine
 from hfbench.engines.manifest import MANIFEST, Compat, Layout, Manifest, Proof, ProofCase, ShapeProfile, Source
 from hfbench.engines.manifest import write_manifest as write
@@ -21,14 +24,14 @@ from hfbench.engines.trial.remembered import Trials
 from hfbench.engines.trial.told import Trial
 from hfbench.jobs.events import Finished, Running, Started
 from hfbench.jobs.history import History
-from hfbench.paths import jobs_root
+from hfbench.paths import config_file, jobs_root
 from hfbench.screens.engines import EnginesScreen, EngineTable
 from hfbench.screens.engines_jobs import EngineJobsRead, read_jobs
 from hfbench.screens.engines_page import EngineScreen
 from hfbench.screens.engines_recipe import bench_values, rebuild_values
 from hfbench.screens.job import JobScreen
 from hfbench.screens.launch import LaunchScreen
-from hfbench.widgets.engine_rows import short_shapes
+from hfbench.widgets.engine_rows import BY_KEY, EngineJob, _head, by_key, short_shapes
 from hfbench.widgets.log_view import LogView
 
 CASE = ProofCase(
@@ -100,7 +103,7 @@ async def test_every_engine_has_a_verdict_here_and_the_first_reason_and_a_page(
         assert rows["torn"]["why"].startswith("line 1, column")
         shown = text(picture, pilot)
         assert all(key in shown for key in ("enter open", "c check", "l load", "b bench", "R rerun", "n new", "q quit"))
-        assert "undo the edit, or build it again" in shown  # of the row under the cursor
+        assert "undo the edit, or R builds it again" in shown  # of the row under the cursor
         await pilot.press("slash", *"good", "enter")
         assert table.shown == 1
         await pilot.press("c")
@@ -315,3 +318,46 @@ async def test_a_trial_load_from_anywhere_stands_beside_the_engine(
         await opened(pilot, until)
         await until(pilot, lambda: "crashed: it died of SIGILL" in text(picture, pilot))
         assert "with box)" in text(picture, pilot)
+
+
+async def test_a_trial_load_of_before_a_change_of_the_files_is_not_shown_as_fine(
+    bench: Any, until: Any, picture: Any, make_engine: MakeEngine, tmp_path: Path
+) -> None:
+    folder = make_engine("good")
+    with Trials() as trials:
+        trials.keep(folder, Trial(outcome="loaded", found="loads here"), "")
+        assert trials.latest(folder) is not None
+        told = (folder / MANIFEST).stat()
+        (folder / MANIFEST).write_text((folder / MANIFEST).read_text().replace("tiny", "tinx"))
+        assert (folder / MANIFEST).stat().st_size == told.st_size
+        assert trials.latest(folder) is None, "the same names and sizes, and another engine"
+    job = EngineJob(job="aaaa01", text="loads here", state="ok", at=told.st_mtime)
+    listed = Listed(path=str(folder), verdict="loads here", checked=None, changed=told.st_mtime + 1)
+    checked = check_engine(folder, How(hashing=False))
+    [stale] = [fact for fact in _head(replace(listed, checked=checked), job) if fact.label == "trial load"]
+    assert (stale.state, "since its files were changed" in stale.value) == ("unknown", True)
+    [fresh] = [fact for fact in _head(replace(listed, checked=checked, changed=0.0), job) if fact.label == "trial load"]
+    assert fresh.state == "ok"
+
+
+def test_remedies_name_keys_where_these_do_what_the_command_does() -> None:
+    source = "".join(each.read_text() for each in Path(compatibility.__file__).parent.glob("*.py"))
+    for command, key in BY_KEY.items():
+        assert command.removeprefix("build it again: ") in source
+        assert by_key(f"first {command}, then") == f"first {key}, then"
+
+
+async def test_u_looks_into_the_folders_that_the_configuration_names_now(
+    bench: Any, until: Any, make_engine: MakeEngine, tmp_path: Path
+) -> None:
+    make_engine("late", root="elsewhere")
+    async with bench(config=config(tmp_path)).run_test(size=(80, 24)) as pilot:
+        await opened(pilot, until)
+        assert not pilot.app.screen.engines
+        config_file().parent.mkdir(parents=True, exist_ok=True)
+        config_file().write_text(f"[engines]\nroots = [{json.dumps(str(tmp_path / 'elsewhere'))}]\n")
+        await pilot.press("u")
+        await until(pilot, lambda: [Path(each).name for each in pilot.app.screen.engines] == ["late"])
+        config_file().write_text("[engines]\nroots = 3\n")
+        await pilot.press("u")
+        assert pilot.app.config.engines.roots == (str(tmp_path / "elsewhere"),), "what is wrong changes nothing"

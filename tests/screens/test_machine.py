@@ -9,7 +9,7 @@ from hfbench.jobs.state import State
 from hfbench.screens.machine import MachineState
 
 
-def row(action: str, headline: str, state: State = State.FINISHED) -> JobRow:
+def row(action: str, headline: str, state: State = State.FINISHED, ended: float | None = None) -> JobRow:
     return JobRow(
         id=f"2026-11-30T10-00-00-{action}-1a2b3c",
         action=action,
@@ -19,7 +19,7 @@ def row(action: str, headline: str, state: State = State.FINISHED) -> JobRow:
         state=state,
         created=0.0,
         started=0.0,
-        ended=None,
+        ended=ended,
         headline=headline,
         note="",
     )
@@ -32,6 +32,11 @@ def row(action: str, headline: str, state: State = State.FINISHED) -> JobRow:
         ([row("bench.generate", "tpot 9 ms", State.CANCELLED), row("bench.generate", "tpot 8 ms")], "tpot 8 ms"),
         ([row("bench.generate", "", State.RUNNING), row("chat", "45 tokens")], ""),
         ([row("from.elsewhere", "42 of it")], ""),
+        (
+            [row("bench.modes", "no mode is faster than eager beyond doubt"), row("bench.generate", "tpot 8 ms")],
+            "tpot 8 ms",
+        ),
+        ([row("bench.generate", "tpot 8 ms", ended=1.0)], ""),
         ([], ""),
     ],
 )

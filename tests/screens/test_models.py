@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from hfbench.paths import cache_root
 from hfbench.screens import model_loads
 from hfbench.screens.launch import LaunchScreen
 from hfbench.screens.model import ModelScreen
+from hfbench.screens.model_list import forget_recent, is_of, list_source
 from hfbench.screens.model_loads import Loads, in_a_sentence
 from hfbench.screens.model_look import LARGE_HEADER, has_large_header, look_at
 from hfbench.screens.models import ModelsScreen
@@ -162,6 +164,52 @@ async def test_recent_models_are_a_source_and_one_that_is_gone_says_so(
         await until(pilot, lambda: "there is no such folder" in "\n".join(picture(pilot)))
         await pilot.press("enter")
         assert pilot.app.screen.focused.id == "models"
+
+
+async def test_a_recent_model_is_taken_off_by_a_key_and_its_folder_stays(
+    bench: Any, until: Any, make_model: Any
+) -> None:
+    folder, other = make_model("elsewhere/mine"), make_model("elsewhere/other")
+    remember(str(folder))
+    remember(str(other))
+    async with bench().run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: looked(pilot))
+        screen = pilot.app.screen
+        screen.bring("recent")
+        await until(pilot, lambda: screen.source == "recent" and looked(pilot))
+        screen.set_focus(screen.models)
+        await pilot.press("D")
+        await until(pilot, lambda: looked(pilot) and len(screen.listings["recent"].entries) == 1)
+    assert read_recent() == [str(folder)]
+    assert other.is_dir()
+
+
+def test_names_of_jobs_that_lead_nowhere_are_not_recent_nor_is_what_was_taken_off(make_model: Any) -> None:
+    used = [str(make_model("elsewhere/mine")), "lab:org/mistyped", "org/mistypde", "/no/such/folder"]
+    entries = list_source("recent", ModelsConfig(), used).entries
+    assert [entry.name for entry in entries] == ["mine"]
+    forget_recent(entries[0], used)
+    assert not list_source("recent", ModelsConfig(), used).entries
+    remember(used[0])
+    assert len(list_source("recent", ModelsConfig(), used).entries) == 1, "opened again it is back"
+
+
+def test_two_recent_models_of_one_name_are_told_apart(make_model: Any) -> None:
+    for name in ("one/deep/tiny", "two/deep/tiny", "three/other"):
+        remember(str(make_model(name)))
+    names = [entry.name for entry in list_source("recent", ModelsConfig()).entries]
+    assert names == ["other", "two/deep/tiny", "one/deep/tiny"]
+
+
+def test_a_job_on_a_hub_is_none_on_a_folder_of_that_name(
+    make_model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [folder] = list_local([make_model("org/name")])
+    monkeypatch.chdir(tmp_path)
+    cached = replace(folder, source="cache", reference="org/name", folder=tmp_path / "cache")
+    assert is_of("org/name", folder)
+    assert not is_of("org/name", folder, on_hub=True)
+    assert is_of("org/name", cached, on_hub=True)
 
 
 async def test_the_cache_is_a_source(bench: Any, until: Any, picture: Any, make_model: Any, tmp_path: Path) -> None:

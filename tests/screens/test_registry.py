@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.widgets import Label
+from textual.widgets import Input, Label
 
 from hfbench.actions.registry_show import Traffic
 from hfbench.errors import UsageError
@@ -109,7 +109,7 @@ async def test_a_token_is_made_shown_once_and_revoked(
         assert len(await asyncio.to_thread(list_tokens, read_settings(registry_root()))) == 2
         await pilot.press("y")
         await until(pilot, lambda: pilot.app.screen is page and len(rows(page)) == 1)
-        assert "token 2 lets nobody in any more" in toasts(pilot)
+        await until(pilot, lambda: "token 2 lets nobody in any more" in toasts(pilot))
         assert len(await asyncio.to_thread(list_tokens, read_settings(registry_root()))) == 1
 
 

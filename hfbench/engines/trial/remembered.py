@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import stat
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 
@@ -15,6 +18,9 @@ from hfbench.paths import cache_root
 from hfbench.side_table import open_table
 
 SCHEMA = 1
+MOST_FILES = 1_000
+"""Of one engine that are looked at."""
+
 FILE = "trials.sqlite"
 CREATE = (
     "CREATE TABLE IF NOT EXISTS trials (engine TEXT PRIMARY KEY, file TEXT, at REAL, outcome TEXT, found TEXT,"
@@ -67,11 +73,32 @@ class Trials:
             self._db.execute("INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?, ?)", told)
 
 
+def last_change(engine: Path) -> float:
+    """When a file of an engine was changed last, in seconds since the epoch; 0 where there is none."""
+    return max((max(told.st_mtime, told.st_ctime) for _, told in _files(engine)), default=0.0)
+
+
 def _identity(engine: Path) -> str:
-    """Device, inode, time of change and size of the folder, or of the file of an engine without one: a build gives a
-    new one."""
+    """A hash over the folder and the names, sizes and times of change of its files: a build and an edit give a new
+    one."""
+    told = [_told(name, each) for name, each in _files(engine)]
+    with contextlib.suppress(OSError):
+        at = engine.stat()
+        told.append(f"{at.st_dev}:{at.st_ino}:{at.st_mtime_ns}")
+    return sha256("\n".join(told).encode("utf-8", "surrogateescape")).hexdigest() if told else ""
+
+
+def _told(name: str, file: os.stat_result) -> str:
+    return f"{name}:{file.st_ino}:{file.st_mtime_ns}:{file.st_ctime_ns}:{file.st_size}"
+
+
+def _files(engine: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """The files of an engine's folder, or the file that it is."""
     try:
-        told = os.stat(engine)
-    except OSError:
-        return ""
-    return f"{told.st_dev}:{told.st_ino}:{told.st_mtime_ns}:{told.st_size}"
+        entries = [engine] if engine.is_file() else sorted(engine.iterdir())[:MOST_FILES]
+    except (OSError, ValueError):
+        return
+    for entry in entries:
+        with contextlib.suppress(OSError):
+            if stat.S_ISREG((told := entry.stat()).st_mode):
+                yield entry.name, told

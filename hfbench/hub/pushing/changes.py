@@ -58,7 +58,8 @@ def files_to_push(folder: Path, include: Sequence[str] = (), exclude: Sequence[s
         try:
             checked_path(each.name)
         except BadAnswer as error:
-            raise HfbenchError(f"cannot be pushed: {error}", where=each.path, remedy="give it another name") from None
+            told = error if each.name.isprintable() else "its name is not UTF-8, or not to be printed"
+            raise HfbenchError(f"cannot be pushed: {told}", where=each.path, remedy="give it another name") from None
     return chosen
 
 

@@ -34,12 +34,18 @@ async def lock_namespace(connection: AsyncConnection, namespace: int) -> None:
 async def used_bytes(connection: AsyncConnection, namespace: int) -> int:
     """Bytes of all blobs the namespace's repositories hold, each counted once, and of xorbs no file is made of yet."""
     own = repos.c.namespace_id == namespace
-    held = select(repo_blobs.c.sha256).join(repos, repos.c.id == repo_blobs.c.repo_id).where(own)
     sent = select(repo_xorbs.c.xorb).join(repos, repos.c.id == repo_xorbs.c.repo_id).where(own)
     named = exists().where(xet_file_xorbs.c.xorb == xorbs.c.id)
-    files = select(func.coalesce(func.sum(blobs.c.size), 0)).where(blobs.c.sha256.in_(held))
     unnamed = select(func.coalesce(func.sum(xorbs.c.size), 0)).where(xorbs.c.id.in_(sent), ~named)
-    return sum([int((await connection.execute(query)).scalar_one()) for query in (files, unnamed)])
+    return await file_bytes(connection, namespace) + int((await connection.execute(unnamed)).scalar_one())
+
+
+async def file_bytes(connection: AsyncConnection, namespace: int) -> int:
+    """Bytes of all blobs the namespace's repositories hold, each counted once."""
+    own = repos.c.namespace_id == namespace
+    held = select(repo_blobs.c.sha256).join(repos, repos.c.id == repo_blobs.c.repo_id).where(own)
+    query = select(func.coalesce(func.sum(blobs.c.size), 0)).where(blobs.c.sha256.in_(held))
+    return int((await connection.execute(query)).scalar_one())
 
 
 async def promised_bytes(connection: AsyncConnection, namespace: int, but: Collection[str] = ()) -> int:

@@ -100,6 +100,7 @@ repos = Table(
     Column("parameters", BigInteger),
     Column("facts_tree", SHA256),  # the tree those facts and the tags were read from
     UniqueConstraint("kind", "namespace_id", "folded"),
+    sqlite_autoincrement=True,  # links and permissions carry the id: that of a removed repository is not given again
 )
 former_names = Table(  # of repositories that were moved; all parts are folded
     "former_name",

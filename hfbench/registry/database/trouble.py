@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, ProgrammingError
 
 from hfbench.errors import HfbenchError
+
+DAMAGED = ("malformed", "not a database")
 
 
 @contextmanager
@@ -22,13 +24,19 @@ def in_words(url: str) -> Iterator[None]:
         raise
     except DBAPIError as error:
         told = (str(error.orig).strip() or "no reason given").splitlines()[0].strip()
-        raise HfbenchError(f"the database cannot be used: {told}", where=_place(url), remedy=_remedy(url)) from error
+        raise HfbenchError(f"the database cannot be used: {told}", where=place_of(url), remedy=_remedy(url)) from error
     except CommandError as error:
         found = "the database is of a newer hfbench than this one"
-        raise HfbenchError(found, where=_place(url), remedy="update hfbench") from error
+        raise HfbenchError(found, where=place_of(url), remedy="update hfbench") from error
 
 
-def _place(url: str) -> str:
+def is_damaged(error: BaseException) -> bool:
+    """Whether an error tells that the file of the database is not what it was."""
+    return isinstance(error, DatabaseError) and any(words in str(error.orig) for words in DAMAGED)
+
+
+def place_of(url: str) -> str:
+    """The file of a database, or its address without the password."""
     parsed = make_url(url)
     if parsed.drivername.startswith("sqlite"):
         return parsed.database or ""

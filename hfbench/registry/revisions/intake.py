@@ -53,6 +53,6 @@ class Intake:
             await add_blob(connection, Blob(sha256, len(content), FILE))
 
     def _write(self, sha256: str, content: bytes) -> None:
-        with Draft(self._layout.drafts) as draft:
+        with Draft(self._layout) as draft:
             draft.write(content)
             draft.keep(self._layout.blob(sha256))

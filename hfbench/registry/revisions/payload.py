@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
 from hfbench.registry.errors import BadRequest, TooLarge
 from hfbench.registry.names import COMMIT, SHA256, check_path
+from hfbench.registry.plain import plain_text, read_json
 from hfbench.units import MIB
 
 LARGEST_REGULAR = 10 * MIB
@@ -93,11 +93,11 @@ async def _lines(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 def _step(line: bytes, number: int) -> Step:
     where = f"Line {number} of the commit"
     try:
-        told = json.loads(line)
+        told = read_json(line)
         key, value = told["key"], told["value"]
         if not isinstance(value, dict):
             raise TypeError
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise BadRequest(f"{where} is no JSON object with a key and a value.") from error
     if key == "header":
         return _head(value, where)
@@ -123,12 +123,7 @@ def _head(value: dict[str, Any], where: str) -> Head:
     message = value.get("description") or ""
     if not isinstance(title, str) or not isinstance(message, str) or len(title) + len(message) > LONGEST_TEXT:
         raise BadRequest(f"{where}: the summary or description is no text, or too long.")
-    return Head(_clean(title), _clean(message), parent)
-
-
-def _clean(text: str) -> str:
-    """Without what no database keeps: NUL and lone surrogates."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
+    return Head(plain_text(title), plain_text(message), parent)
 
 
 def _content(value: dict[str, Any], where: str) -> bytes:

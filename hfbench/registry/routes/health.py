@@ -13,16 +13,18 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 import hfbench
 from hfbench.registry.call import Call
 from hfbench.registry.database.repos import count_repos
-from hfbench.registry.database.schema import blobs, xorbs
-from hfbench.registry.errors import Forbidden
+from hfbench.registry.database.schema import accounts, blobs, xorbs
+from hfbench.registry.errors import DAMAGED, Forbidden, Refusal
 from hfbench.registry.routing import router
 
 
 @router.get("/health")
 async def health(call: Call) -> Response:
-    """200 while the database answers."""
+    """200 while the database answers, and is whole as far as requests have seen."""
+    if call.hub.damaged:
+        raise Refusal(503, DAMAGED)
     async with call.hub.database.reading() as connection:
-        await connection.execute(select(1))
+        await connection.execute(select(accounts.c.id).limit(1))
     return JSONResponse({"status": "ok", "version": hfbench.__version__})
 
 

@@ -18,8 +18,8 @@ from hfbench.registry.database.content import FILE, LOST, Blob, add_blob, find_b
 from hfbench.registry.database.people import caller_of_token
 from hfbench.registry.database.repos import Repo, repo_by_id
 from hfbench.registry.database.room import end_promise
-from hfbench.registry.errors import BadRequest, Forbidden, Refusal
-from hfbench.registry.names import SHA256
+from hfbench.registry.errors import BadRequest, Forbidden, Refusal, TooLarge
+from hfbench.registry.names import SHA256, is_size
 from hfbench.registry.quotas import promise_room, require_kept_within
 from hfbench.registry.routing import router
 from hfbench.registry.storage.blobs import complete_parts, receive_blob, receive_part, require_kept
@@ -27,6 +27,8 @@ from hfbench.registry.storage.blobs import complete_parts, receive_blob, receive
 LFS_JSON = "application/vnd.git-lfs+json"
 MOST_OBJECTS = 1000
 MOST_PARTS = 10_000
+MOST_PARTS_OF_ALL = 65_536
+"""Parts of all objects of a batch: each is a link in the answer."""
 WHOLE, PART, COMPLETE = "lfs.whole", "lfs.part", "lfs.complete"
 
 
@@ -58,7 +60,12 @@ async def _batch(call: Call) -> Response:
     if not isinstance(objects, list) or len(objects) > MOST_OBJECTS:
         raise BadRequest(f"objects is no list of at most {MOST_OBJECTS}.")
     wanted = [_wanted(each) for each in objects]
-    multipart = "multipart" in (given.get("transfers") or ["basic"])
+    transfers = given.get("transfers") or ["basic"]
+    if not isinstance(transfers, list):
+        raise BadRequest("transfers is no list.")
+    multipart = "multipart" in transfers
+    if multipart and (parts := _parts_of_all(call, wanted)) > MOST_PARTS_OF_ALL:
+        raise TooLarge(f"The batch has {parts:,} parts, and {MOST_PARTS_OF_ALL:,} at most are taken: make several.")
     async with call.hub.database.writing() as connection:
         repo = await _writable(call, connection)
         caller = await call.caller(connection)
@@ -67,10 +74,21 @@ async def _batch(call: Call) -> Response:
         absent = {each.sha256: each.size for each in wanted if each.sha256 not in held}
         await promise_room(connection, call.hub.settings, repo, absent)
     who = {"repo": repo.id, "token": caller.token}
-    told = [_told(call, who, each, known=each.sha256 in held, multipart=multipart) for each in wanted]
-    in_parts = any("header" in each.get("actions", {}).get("upload", {}) for each in told)
-    transfer = "multipart" if in_parts else "basic"
-    return JSONResponse({"transfer": transfer, "objects": told}, media_type=LFS_JSON)
+
+    def answer() -> Response:
+        told = [_told(call, who, each, known=each.sha256 in held, multipart=multipart) for each in wanted]
+        in_parts = any("header" in each.get("actions", {}).get("upload", {}) for each in told)
+        transfer = "multipart" if in_parts else "basic"
+        return JSONResponse({"transfer": transfer, "objects": told}, media_type=LFS_JSON)
+
+    return await asyncio.to_thread(answer)  # thousands of links are signed while others are served
+
+
+def _parts_of_all(call: Call, wanted: list[Wanted]) -> int:
+    """Links that a batch asks for; an object of too many parts gets none."""
+    settings = call.hub.settings
+    counts = (ceil(each.size / settings.part_bytes) for each in wanted if each.size >= settings.multipart_bytes)
+    return sum(count for count in counts if count <= MOST_PARTS)
 
 
 @router.post("/{namespace}/{git}/info/lfs/objects/verify")
@@ -114,7 +132,7 @@ async def put_part(call: Call) -> Response:
     """The bytes of one part of an object."""
     claims = await _claims(call, PART)
     path = call.hub.layout.uploads / claims["upload"]
-    await receive_part(path, call.stream(), claims["start"], claims["size"])
+    await receive_part(call.hub.layout, path, call.stream(), claims["start"], claims["size"])
     return Response(status_code=200, headers={"ETag": f'"{claims["number"]}"'})
 
 
@@ -206,6 +224,6 @@ def _wanted(given: Any) -> Wanted:
     sha256, size = (given.get("oid"), given.get("size")) if isinstance(given, dict) else (None, None)
     if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
         raise BadRequest("An object's oid is no SHA-256.")
-    if not isinstance(size, int) or size < 0:
+    if not is_size(size):
         raise BadRequest(f"The object {sha256} has no size.")
     return Wanted(sha256, size)

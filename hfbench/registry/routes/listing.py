@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Any
 
@@ -21,7 +22,10 @@ from hfbench.registry.paging import from_cursor, next_link, number_in, to_cursor
 from hfbench.registry.routing import router
 from hfbench.units import show_count
 
+log = logging.getLogger("hfbench.registry")
 A_PAGE, MOST = 100, 1000
+MOST_CLAUSES = 100
+"""Words and tags of one question: databases take no longer ones."""
 SORTS = {
     "lastModified": "modified",
     "createdAt": "created",
@@ -66,7 +70,7 @@ async def _listing(call: Call, kind: str) -> Response:
     for repo in page:
         row = wire.repo(repo, at.get(repo.id, ""), tags.get(repo.id, []))
         if tree := trees.get(repo.id):
-            row |= await _more(call, tree)
+            row |= await _more(call, repo, tree)
         told.append(row)
     headers = {}
     if len(found) > limit:
@@ -92,6 +96,8 @@ def _filters(call: Call) -> list[ColumnElement[bool]]:
         clauses.append(repos.c.gated != "" if gated.lower() in ("true", "1") else repos.c.gated == "")
     if between := query.get("num_parameters"):
         clauses += _parameters(between)
+    if len(clauses) > MOST_CLAUSES:
+        raise BadRequest(f"There are too many words and tags: {len(clauses):,}, of {MOST_CLAUSES} at most.")
     return clauses
 
 
@@ -125,17 +131,27 @@ async def _trees(
     trees: dict[int, tuple[str, list[Any]]] = {}
     for repo in page:
         commit = await find_commit(connection, repo.id, at.get(repo.id, ""))
-        if commit is not None:
-            files = []
+        if commit is None:
+            continue
+        files = []
+        try:
             if "siblings" in _details(call):
                 walk = call.hub.trees.walk(connection, commit.tree)
                 files = [{"rfilename": path} async for path, entry in walk if not entry.is_folder]
-            trees[repo.id] = commit.tree, files
+        except KeyError:  # a tree is gone: fsck tells of it, and the others are listed all the same
+            log.error("a folder of %s is gone from the database", repo.full_name)
+            continue
+        trees[repo.id] = commit.tree, files
     return trees
 
 
-async def _more(call: Call, tree: tuple[str, list[Any]]) -> wire.Json:
+async def _more(call: Call, repo: Repo, tree: tuple[str, list[Any]]) -> wire.Json:
+    """What was asked for beyond the names; less of one whose files cannot be read, which must not hide the others."""
     id, files = tree
-    asked, facts = _details(call), await facts_of(call.hub, id)
+    asked, facts = _details(call), dict[str, Any]()
+    try:
+        facts = await facts_of(call.hub, id)
+    except Exception:
+        log.exception("the facts of %s could not be read", repo.full_name)
     told = {name: facts[name] for name in ("config", "cardData", "safetensors") if name in asked and name in facts}
     return told | ({"siblings": files} if "siblings" in asked else {})

@@ -12,18 +12,21 @@ from hfbench.registry.call import Call
 from hfbench.registry.database.content import lost_among
 from hfbench.registry.errors import BadRequest
 from hfbench.registry.modes import mode_of
-from hfbench.registry.names import check_path
+from hfbench.registry.names import check_path, is_size
 from hfbench.registry.quotas import require_room
 from hfbench.registry.revisions.entries import Entry
 from hfbench.registry.routing import router
+from hfbench.units import MIB
 
 MOST_FILES = 1000
+LARGEST_QUESTION = 16 * MIB
+"""Bytes of so many paths and samples."""
 
 
 @router.post("/api/{kind}/{namespace}/{name}/preupload/{revision}")
 async def preupload(call: Call) -> Response:
     """The mode of every file, with the hash of what is at its path, so that unchanged ones are not sent."""
-    files = (await call.json()).get("files")
+    files = (await call.json(LARGEST_QUESTION)).get("files")
     if not isinstance(files, list) or len(files) > MOST_FILES:
         raise BadRequest(f"files is no list of at most {MOST_FILES} files.")
     asked = [_asked(file) for file in files]
@@ -53,7 +56,7 @@ def _asked(file: Any) -> tuple[str, int, bytes]:
     if not isinstance(file, dict) or not isinstance(file.get("path"), str):
         raise BadRequest("A file of the preupload has no path.")
     path, size = check_path(file["path"]), file.get("size")
-    if not isinstance(size, int) or size < 0:
+    if not is_size(size):
         raise BadRequest(f"{path} has no size.")
     try:
         return path, size, base64.b64decode(file.get("sample") or "")

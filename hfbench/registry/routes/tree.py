@@ -12,7 +12,7 @@ from hfbench.registry import wire
 from hfbench.registry.call import Call
 from hfbench.registry.database.history import Commit
 from hfbench.registry.database.repos import Repo
-from hfbench.registry.errors import EntryNotFound
+from hfbench.registry.errors import BadRequest, EntryNotFound
 from hfbench.registry.names import path_trouble
 from hfbench.registry.paging import next_link, number_in
 from hfbench.registry.revisions.entries import Entry
@@ -21,7 +21,7 @@ from hfbench.registry.routing import router
 from hfbench.units import MIB
 
 A_PAGE, A_PAGE_EXPANDED = 1000, 50
-LARGEST_QUESTION = 4 * MIB
+LARGEST_QUESTION, MOST_PATHS = 4 * MIB, 20_000
 
 
 @router.get("/api/{kind}/{namespace}/{name}/tree/{revision}/{path...}")
@@ -56,7 +56,11 @@ async def tree(call: Call) -> Response:
 @router.post("/api/{kind}/{namespace}/{name}/paths-info/{revision}")
 async def paths_info(call: Call) -> Response:
     """The entries at some paths; those that are not there are left out."""
-    given = parse_qs((await call.body(LARGEST_QUESTION)).decode("utf-8", "replace"), max_num_fields=20_000)
+    body = await call.body(LARGEST_QUESTION)
+    try:
+        given = parse_qs(body.decode("utf-8", "replace"), max_num_fields=MOST_PATHS)
+    except ValueError as error:
+        raise BadRequest(f"There are too many paths: {MOST_PATHS:,} at most.") from error
     async with call.hub.database.reading() as connection:
         repo = await call.repo(connection)
         commit = await call.revision(connection, repo)

@@ -137,7 +137,7 @@ async def shard(call: Call) -> Response:
         files = read_shard(await call.body(LARGEST_SHARD, is_known=True))
     except ShardError as error:
         raise BadRequest(str(error)) from error
-    await take_files(call.hub, repo, caller, files)
+    await call.unless_left(take_files(call.hub, repo, caller, files))
     return JSONResponse({"result": 1})
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hfbench.registry.errors import BadRequest, Conflict, Refusal
 from hfbench.registry.fault_points import passed
-from hfbench.registry.storage.drafts import READ_ONLY, Draft, gathered, sync_folder
+from hfbench.registry.storage.drafts import FULL, READ_ONLY, Draft, gathered, sync_folder, with_room
 from hfbench.registry.storage.layout import Layout
 from hfbench.registry.storage.threads import in_a_thread
 
@@ -31,7 +31,7 @@ async def receive_blob(layout: Layout, body: AsyncIterator[bytes], sha256: str, 
     """Take a body that must have this hash and size, and keep it unless it is known; BadRequest, and nothing kept,
     when it is another."""
     digest = hashlib.sha256()
-    with await in_a_thread(Draft, layout.drafts) as draft:
+    with await in_a_thread(Draft, layout) as draft:
 
         def take(pieces: Sequence[bytes]) -> None:
             for piece in pieces:
@@ -46,14 +46,18 @@ async def receive_blob(layout: Layout, body: AsyncIterator[bytes], sha256: str, 
             await in_a_thread(draft.keep, layout.blob(sha256))
 
 
-async def receive_part(path: Path, body: AsyncIterator[bytes], start: int, size: int) -> None:
-    """Write one part into its place of a file that arrives in parts."""
+async def receive_part(layout: Layout, path: Path, body: AsyncIterator[bytes], start: int, size: int) -> None:
+    """Write one part into its place of a file that arrives in parts. Where the disk is full, no part of it stays."""
     handle = await in_a_thread(os.open, path, os.O_WRONLY | os.O_CREAT, 0o600)
     at = start
     try:
         _hold(handle, path, fcntl.LOCK_SH)
         async for pieces in gathered(announced(body, size)):
-            at = await in_a_thread(_write_at, handle, pieces, at)
+            at = await in_a_thread(_write_at, layout, handle, pieces, at)
+    except OSError as error:
+        if error.errno in FULL:
+            path.unlink(missing_ok=True)
+        raise
     finally:
         os.close(handle)
 
@@ -109,11 +113,11 @@ def require_kept(path: Path, size: int) -> None:
         raise Refusal(503, "The upload met a sweep: send it again.", headers={"Retry-After": "1"})
 
 
-def _write_at(handle: int, pieces: Sequence[bytes], at: int) -> int:
+def _write_at(layout: Layout, handle: int, pieces: Sequence[bytes], at: int) -> int:
     """Write the pieces from a byte on; the byte behind them."""
     for piece in pieces:
         view = memoryview(piece)
         while view:
-            done = os.pwrite(handle, view, at)
+            done = with_room(layout, len(view), os.pwrite, handle, view, at)
             view, at = view[done:], at + done
     return at

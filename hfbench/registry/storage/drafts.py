@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import ParamSpec, Self, TypeVar
 
 from hfbench.registry.fault_points import passed
+from hfbench.registry.storage.cache import make_room
+from hfbench.registry.storage.layout import Layout
 from hfbench.units import MIB
 
 GATHERED = 4 * MIB
 """Bytes that a thread writes at a time."""
+FULL = (errno.ENOSPC, errno.EDQUOT)
+AT_LEAST = 16 * MIB
+"""Bytes that give way at a time on a full disk, beyond those that are wanted."""
+P = ParamSpec("P")
+T = TypeVar("T")
 READ_ONLY = 0o444
 """Others may hold hard links to what is kept: nobody writes through one."""
 
@@ -35,16 +43,17 @@ async def gathered(body: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
 class Draft:
     """A file being written in the drafts folder; it vanishes at the end of the `with` unless it was kept."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / secrets.token_hex(16)
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self.path = layout.drafts / secrets.token_hex(16)
         self.file = self.path.open("x+b", buffering=0)
         self.size = 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Append."""
+        """Append; on a full disk files of the cache give way."""
         view = memoryview(data)
         while view:
-            done = self.file.write(view)
+            done = with_room(self._layout, len(view), self.file.write, view)
             view = view[done:]
         self.size += len(data)
 
@@ -60,7 +69,7 @@ class Draft:
         """
         os.fchmod(self.file.fileno(), READ_ONLY)
         if durable:
-            os.fsync(self.file.fileno())
+            with_room(self._layout, self.size, os.fsync, self.file.fileno())
         self.file.close()
         passed("rename")
         os.rename(self.path, path)
@@ -78,6 +87,16 @@ class Draft:
         if not self.file.closed:
             self.file.close()
         self.path.unlink(missing_ok=True)
+
+
+def with_room(layout: Layout, wanted: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What the work returns; where the disk is full it is tried once more, after files of the cache gave way."""
+    try:
+        return work(*args, **kwargs)
+    except OSError as error:
+        if error.errno not in FULL or not make_room(layout, wanted + AT_LEAST):
+            raise
+    return work(*args, **kwargs)
 
 
 def sync_folder(folder: Path) -> None:

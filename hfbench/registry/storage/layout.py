@@ -32,6 +32,11 @@ class Layout:
         return self.root / "registry.db"
 
     @property
+    def identity(self) -> Path:
+        """The word by which the folder knows its database."""
+        return self.root / "database.id"
+
+    @property
     def lock(self) -> Path:
         """Held by every server of this folder."""
         return self.root / "serve.lock"

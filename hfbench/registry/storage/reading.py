@@ -23,6 +23,7 @@ from hfbench.registry.database.content import (
     xorb_indexes,
 )
 from hfbench.registry.storage.cache import Cache
+from hfbench.registry.storage.drafts import FULL
 from hfbench.registry.storage.layout import Layout
 from hfbench.registry.storage.rebuilding import (
     PIECE,
@@ -113,7 +114,12 @@ class Reader:
         if plan.size > SOON or not self._cache.admits(plan.size):
             return plan
         path = self._layout.cached(plan.sha256)
-        await self._rebuilder.make(recipe, path)
+        try:
+            await self._rebuilder.make(recipe, path)
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            return plan  # sent as it is rebuilt
         return Plan(plan.sha256, plan.size, path=path)
 
     def stream(self, plan: Plan, start: int, end: int) -> AsyncIterator[bytes]:

@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 from hfbench.registry.storage.cache import Cache
 from hfbench.registry.storage.drafts import Draft
 from hfbench.registry.storage.layout import Layout
-from hfbench.registry.storage.threads import in_a_thread
+from hfbench.registry.storage.threads import in_a_stoppable_thread, in_a_thread
 from hfbench.registry.storage.trust import DamagedError, Trust
 from hfbench.registry.xet.hashes import spelled
 from hfbench.registry.xet.rebuild import Indexes, rebuilt
@@ -24,6 +25,10 @@ from hfbench.units import MIB
 PIECE = MIB
 GLANCE = 0.02
 """Seconds between two looks at a file that grows."""
+
+
+class GivenUpError(DamagedError):
+    """The hub stops, or whoever asked has left: nothing is known of the content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +47,12 @@ class Rebuilding:
     def __init__(self, draft: Draft, keep_as: Path) -> None:
         self.draft, self.keep_as = draft, keep_as
         self.task: asyncio.Task[None] | None = None
+        self.waiting = 0
 
     async def follow(self) -> AsyncIterator[bytes]:
         """The bytes as they are written; the last of them only when the whole was found to be right."""
         assert self.task is not None
+        self.waiting += 1  # it goes on when a reader leaves: another one will come
         handle, at = await self._open(), 0
         try:
             while True:
@@ -78,31 +85,54 @@ class Rebuilder:
 
     def __init__(self, layout: Layout, cache: Cache, trust: Trust | None = None) -> None:
         self._layout, self._cache, self._trust = layout, cache, trust or Trust()
+        self._closed = Event()
         self._running: dict[tuple[str, tuple[Term, ...]], Rebuilding] = {}
 
     def start(self, recipe: Recipe, keep_as: Path) -> Rebuilding:
         """The rebuilding of a file, begun now unless it runs."""
         if (running := self._running.get((recipe.sha256, recipe.terms))) is not None:
             return running
-        rebuilding = Rebuilding(Draft(self._layout.drafts), keep_as)
+        rebuilding = Rebuilding(Draft(self._layout), keep_as)
         rebuilding.task = asyncio.create_task(self._run(recipe, rebuilding.draft, keep_as))
         self._running[recipe.sha256, recipe.terms] = rebuilding
         return rebuilding
 
     async def make(self, recipe: Recipe, keep_as: Path) -> None:
-        """Rebuild a file and wait for it; DamagedError when it is not what its hash says."""
-        task = self.start(recipe, keep_as).task
+        """Rebuild a file and wait for it; DamagedError when it is not what its hash says. It ends when all who wait are
+        cancelled."""
+        rebuilding = self.start(recipe, keep_as)
+        task = rebuilding.task
         assert task is not None
-        await asyncio.shield(task)
+        rebuilding.waiting += 1
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            rebuilding.waiting -= 1
+            if not rebuilding.waiting:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+            raise
+        rebuilding.waiting -= 1
 
     async def check(self, recipe: Recipe) -> None:
-        """Rebuild a file without keeping it, to compare its hash; DamagedError when it differs."""
+        """Rebuild a file without keeping it, to compare its hash; DamagedError when it differs. Cancelled, it ends."""
 
-        def run() -> None:
-            for _ in verified(self.pieces(recipe), recipe.sha256):
+        def run(stop: Event) -> None:
+            for _ in self._unless(stop, verified(self.pieces(recipe), recipe.sha256)):
                 pass
 
-        await asyncio.to_thread(run)
+        await in_a_stoppable_thread(run)
+
+    def close(self) -> None:
+        """End what runs: the hub stops."""
+        self._closed.set()
+
+    def _unless(self, stop: Event, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """The pieces; GivenUpError once nobody waits for them any more."""
+        for piece in pieces:
+            if stop.is_set() or self._closed.is_set():
+                raise GivenUpError("the rebuilding was given up")
+            yield piece
 
     def pieces(self, recipe: Recipe, start: int = 0, end: int | None = None) -> Iterator[bytes]:
         """The bytes of a file from `start` to `end`, straight from the xorbs; DamagedError where one was damaged."""
@@ -114,16 +144,18 @@ class Rebuilder:
             raise DamagedError(f"{recipe.sha256} cannot be rebuilt: {error}") from error
 
     async def _run(self, recipe: Recipe, draft: Draft, keep_as: Path) -> None:
-        def run() -> None:
+        def run(stop: Event) -> None:
             with draft:
-                for piece in verified(self.pieces(recipe), recipe.sha256):
+                self._cache.shrink(recipe.size if is_cached else 0)
+                for piece in self._unless(stop, verified(self.pieces(recipe), recipe.sha256)):
                     draft.write(piece)
-                draft.keep(keep_as, durable=keep_as != self._layout.cached(recipe.sha256))
+                draft.keep(keep_as, durable=not is_cached)
             self._trust.note(keep_as)
             self._cache.shrink()
 
+        is_cached = keep_as == self._layout.cached(recipe.sha256)
         try:
-            await in_a_thread(run)
+            await in_a_stoppable_thread(run)
         finally:
             with suppress(KeyError):
                 del self._running[recipe.sha256, recipe.terms]
@@ -163,4 +195,4 @@ async def in_thread(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
         yield piece
 
 
-__all__ = ["DamagedError", "Rebuilder", "Recipe", "gathered_pieces", "in_thread", "verified"]
+__all__ = ["DamagedError", "GivenUpError", "Rebuilder", "Recipe", "gathered_pieces", "in_thread", "verified"]

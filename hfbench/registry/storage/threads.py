@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from threading import Event
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -18,4 +19,16 @@ async def in_a_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
+        raise
+
+
+async def in_a_stoppable_thread(work: Callable[[Event], T]) -> T:
+    """What the work returns, which looks at the event now and then. Cancelled, it sets it, and waits for the thread."""
+    stop = Event()
+    task = asyncio.ensure_future(asyncio.to_thread(work, stop))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.gather(task, return_exceptions=True)
         raise

@@ -29,7 +29,7 @@ async def receive_xorb(
     `known` is the packed index of the xorb that is there. None, and nothing kept, when that one is whole but packed
     otherwise: files are read by its index.
     """
-    with await in_a_thread(Draft, hub.layout.drafts) as draft:
+    with await in_a_thread(Draft, hub.layout) as draft:
         async for pieces in gathered(body):
             if draft.size + sum(map(len, pieces)) > LARGEST:
                 raise TooLarge(f"A xorb has at most {LARGEST // MIB} MiB.")

@@ -46,7 +46,7 @@ async def back_up(hub: Hub, folder: Path, way: str, tell: Tell) -> BackedUp:
     fresh = layout.database.with_suffix(".new")
     tell("database", 0, None, "")
     await _copy_database(hub, fresh)
-    counts = await _copy_files(hub, fresh, layout, Placer(layout.drafts, way), tell)
+    counts = await _copy_files(hub, fresh, layout, Placer(layout, way), tell)
     shutil.copyfile(hub.layout.secret, layout.secret, follow_symlinks=False)
     layout.secret.chmod(0o600)
     layout.settings.write_text(settings.toml(), encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +39,7 @@ from hfbench.registry.revisions.entries import EMPTY, Entry, blob_git_id, file_e
 from hfbench.registry.revisions.intake import LARGEST_INLINE
 from hfbench.registry.revisions.payload import Head
 from hfbench.registry.storage.blobs import require_kept
+from hfbench.registry.storage.drafts import FULL
 from hfbench.registry.upkeep.facts import Imported, ImportedRepo, Tell
 from hfbench.registry.upkeep.placing import Placer
 from hfbench.registry.upkeep.sources import Revision, Source
@@ -62,28 +64,40 @@ class Importer:
 
     def __init__(self, hub: Hub, way: str, *, private: bool, tell: Tell) -> None:
         self.hub, self.private, self.tell = hub, private, tell
-        self.placer = Placer(hub.layout.drafts, way)
+        self.placer = Placer(hub.layout, way)
         self.known = 0
         self.hashed: dict[tuple[int, int], Found] = {}
         self.done = self.total = 0
 
     async def run(self, found: list[Source]) -> Imported:
         """Bring in all sources, one after the other."""
-        self.total = sum(
-            path.stat().st_size for path in {p for s in found for r in s.revisions for p in r.files.values()}
-        )
-        taken = [await self._take(source) for source in found if source.revisions]
-        self.tell("files", self.total, self.total, "B")
+        for path in {p for s in found for r in s.revisions for p in r.files.values()}:
+            with suppress(OSError):
+                self.total += path.stat().st_size
         left = [line for source in found for line in source.left]
+        taken = []
+        for source in found:
+            try:
+                taken += [await self._take(source, left)] if source.revisions else []
+            except Refusal as error:
+                left.append(f"{source.namespace}/{source.name}: {error.found}")
+        self.tell("files", self.total, self.total, "B")
         counts = self.placer.counts
         return Imported(tuple(taken), counts["link"], counts["clone"], counts["copy"], self.known, tuple(left))
 
-    async def _take(self, source: Source) -> ImportedRepo:
+    async def _take(self, source: Source, left: list[str]) -> ImportedRepo:
         repo, new = await self._repo(source)
         names: list[str] = []
         files: dict[str, int] = {}
         for revision in source.revisions:
-            entries = {path: await self._keep(repo, file) for path, file in revision.files.items()}
+            entries = {}
+            for path, file in revision.files.items():
+                try:
+                    entries[path] = await self._keep(repo, file)
+                except OSError as error:
+                    if error.errno in FULL:
+                        raise
+                    left.append(f"{source.name}/{path}: {error.strerror or error}")
             files |= {entry.target: entry.size for entry in entries.values()}
             names.append(await self._commit(repo, revision, entries))
         await refresh(self.hub, repo)
@@ -151,10 +165,7 @@ class Importer:
             there = await find_commit(connection, repo.id, revision.commit) if revision.commit else None
             if there is not None and there.author != BY:
                 return there.id
-            try:
-                tree, made = await apply(changes, self.hub.trees, connection, there.tree if there else EMPTY.id)
-            except Refusal as error:
-                raise HfbenchError(error.found, where=repo.full_name) from error
+            tree, made = await apply(changes, self.hub.trees, connection, there.tree if there else EMPTY.id)
             await self.hub.trees.save(connection, made)
             main = await find_ref(connection, repo.id, BRANCH, MAIN)
             head = await find_commit(connection, repo.id, main) if main else None

@@ -10,6 +10,7 @@ from typing import BinaryIO, Literal
 
 from hfbench.errors import UsageError
 from hfbench.registry.storage.drafts import READ_ONLY, Draft, sync_folder
+from hfbench.registry.storage.layout import Layout
 
 How = Literal["link", "clone", "copy"]
 WAYS = ("auto", "link", "clone", "copy")
@@ -24,15 +25,15 @@ class Placer:
     `auto` takes a reflink and else a copy: the new file shares no fate with the old one. `link` makes both one file.
     """
 
-    def __init__(self, drafts: Path, way: str = "auto") -> None:
-        self._drafts, self.way = drafts, way
+    def __init__(self, layout: Layout, way: str = "auto") -> None:
+        self._layout, self.way = layout, way
         self.counts: dict[str, int] = {"link": 0, "clone": 0, "copy": 0}
 
     def place(self, source: Path, target: Path) -> How:
         """Let `target` have the content of `source`; how it was done. UsageError when the way asked for cannot be."""
         how = self._linked(source, target) if self.way == "link" else None
         if how is None:
-            with Draft(self._drafts) as draft, source.open("rb") as file:
+            with Draft(self._layout) as draft, source.open("rb") as file:
                 how = self._filled(draft, file)
                 draft.keep(target)
         self.counts[how] += 1
@@ -40,7 +41,7 @@ class Placer:
 
     def _linked(self, source: Path, target: Path) -> How | None:
         """The file itself under one more name; it becomes read-only under all of them."""
-        fresh = self._drafts / f"{target.name}.link"
+        fresh = self._layout.drafts / f"{target.name}.link"
         try:
             os.link(source.resolve(), fresh)
             os.chmod(fresh, READ_ONLY)

@@ -12,6 +12,7 @@ from hfbench.errors import UsageError
 from hfbench.paths import registry_root
 from hfbench.registry.database.trouble import in_words
 from hfbench.registry.hub import Hub, open_hub
+from hfbench.registry.presence import require_hub
 from hfbench.registry.settings import Settings, read_settings
 
 T = TypeVar("T")
@@ -23,7 +24,7 @@ def settings_of(folder: Path | None) -> Settings:
 
 
 def on_hub(settings: Settings, work: Callable[[Hub], Awaitable[T]]) -> T:
-    """Do some work on the hub from a process without an event loop."""
+    """Do some work on the hub from a process without an event loop. HfbenchError when its key or database is gone."""
 
     async def run() -> T:
         hub = open_hub(settings)
@@ -32,6 +33,7 @@ def on_hub(settings: Settings, work: Callable[[Hub], Awaitable[T]]) -> T:
         finally:
             await hub.close()
 
+    require_hub(settings)
     with in_words(settings.database_url):
         return asyncio.run(run())
 

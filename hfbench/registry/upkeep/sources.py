@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hfbench.errors import MissingError, UsageError
 from hfbench.registry.errors import Refusal
 from hfbench.registry.names import COMMIT, check_name, path_trouble
+from hfbench.registry.plain import plain_text
 
 CACHED = re.compile(r"(model|dataset)s--(?P<namespace>.+?)--(?P<name>.+)")
 PASSED_OVER = {".git", ".cache", ".huggingface", "__pycache__"}
+BROKEN = "it is no file, or its link is broken"
 MODEL_FILES = ("config.json", "params.json", "model.safetensors", "model.safetensors.index.json", "README.md")
 
 
@@ -38,6 +40,9 @@ class Source:
     """What is not brought in, and why."""
 
 
+Read = Callable[[Path, str, str, str], Source]
+
+
 def sources(folder: Path, repo: str = "") -> list[Source]:
     """The repositories that a folder holds: a cache by its layout; with `repo` the folder is that one; else a tree of
     namespace/name. MissingError when there is no folder, UsageError when nothing in it is a repository."""
@@ -47,14 +52,16 @@ def sources(folder: Path, repo: str = "") -> list[Source]:
     if (match := CACHED.fullmatch(folder.name)) and (folder / "snapshots").is_dir():
         cached = [(match, folder)]
     if cached and not repo:
-        return [_cached(match, path) for match, path in cached if path.is_dir()]
+        there = [(match, path) for match, path in cached if path.is_dir()]
+        return [_named(_cached, path, match[1], match["namespace"], match["name"]) for match, path in there]
     if repo:
         namespace, slash, name = repo.partition("/")
         if not slash:
             raise UsageError(f"{repo!r} is no name of a repository", remedy="write namespace/name")
+        _require_named(namespace, name)
         return [_plain(folder, namespace, name)]
     found = [
-        _plain(model, space.name, model.name)
+        _named(_plain, model, "model", space.name, model.name)
         for space in _folders(folder)
         for model in _folders(space)
         if any((model / name).exists() for name in MODEL_FILES) or any(model.glob("*.safetensors"))
@@ -68,9 +75,18 @@ def sources(folder: Path, repo: str = "") -> list[Source]:
     return found
 
 
-def _cached(match: re.Match[str], home: Path) -> Source:
+def _named(read: Read, folder: Path, kind: str, namespace: str, name: str) -> Source:
+    """A repository among several: of one that no hub can have, the reason; the others are brought in."""
+    try:
+        _require_named(namespace, name)
+        return read(folder, namespace, name, kind)
+    except (UsageError, OSError) as error:
+        found = error.found if isinstance(error, UsageError) else error.strerror or str(error)
+        return Source(kind, namespace, name, (), (plain_text(f"{folder.name}: {found}"),))
+
+
+def _cached(home: Path, namespace: str, name: str, kind: str) -> Source:
     """A repository of the cache with every snapshot that is there."""
-    _named(match["namespace"], match["name"])
     refs: dict[str, list[str]] = {}
     for path in sorted((home / "refs").rglob("*")):
         if path.is_file():
@@ -80,46 +96,67 @@ def _cached(match: re.Match[str], home: Path) -> Source:
     revisions = []
     for snapshot in sorted((home / "snapshots").iterdir() if (home / "snapshots").is_dir() else ()):
         if not COMMIT.fullmatch(snapshot.name):
-            left.append(f"{home.name}/{snapshot.name}: its name is no commit")
+            left.append(plain_text(f"{home.name}/{snapshot.name}: its name is no commit"))
+            continue
+        if snapshot.is_symlink() or not snapshot.is_dir():
+            left.append(f"{home.name}/{snapshot.name}: it is no folder")
             continue
         files = dict(_files(snapshot, home, left))
         if files:
             revisions.append(Revision(snapshot.name, files, tuple(refs.get(snapshot.name, ()))))
-    return Source(match[1], match["namespace"], match["name"], tuple(revisions), tuple(left))
+    return Source(kind, namespace, name, tuple(revisions), tuple(left))
 
 
-def _plain(folder: Path, namespace: str, name: str) -> Source:
-    _named(namespace, name)
+def _plain(folder: Path, namespace: str, name: str, kind: str = "model") -> Source:
     left: list[str] = []
     files = dict(_files(folder, folder, left))
     if not files:
         raise UsageError("holds no files", where=folder, remedy="name the folder of a model")
-    return Source("model", namespace, name, (Revision("", files, ("main",)),), tuple(left))
+    return Source(kind, namespace, name, (Revision("", files, ("main",)),), tuple(left))
 
 
 def _files(folder: Path, inside: Path, left: list[str]) -> Iterator[tuple[str, Path]]:
-    """Paths and the real files behind them; links that lead out of `inside` are left out."""
-    real = inside.resolve()
+    """Paths and the real files behind them; what cannot be brought in is left out, with the reason."""
+    real, seen = inside.resolve(), dict[str, str]()
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in PASSED_OVER)
         for name in sorted(names):
             path = Path(where) / name
-            shown, target = str(path.relative_to(folder)), path.resolve()
-            if not target.is_file():
-                left.append(f"{inside.name}/{shown}: it is no file, or its link is broken")
-            elif real not in target.parents:
-                left.append(f"{inside.name}/{shown}: its link leads outside")
-            elif trouble := path_trouble(shown):
-                left.append(f"{inside.name}/{shown}: {trouble}")
+            shown = str(path.relative_to(folder))
+            target, trouble = _target(path, real)
+            trouble = trouble or path_trouble(shown) or _twin(shown, seen)
+            if trouble:
+                left.append(plain_text(f"{inside.name}/{shown}: {trouble}"))
             elif not name.endswith(".incomplete"):
                 yield shown, target
+
+
+def _target(path: Path, inside: Path) -> tuple[Path, str]:
+    """The file a path leads to, and why it is none to bring in."""
+    try:
+        target = path.resolve(strict=True)
+    except (OSError, RuntimeError):  # RuntimeError for links that lead to each other
+        return path, BROKEN
+    if not target.is_file():
+        return target, BROKEN
+    return target, "" if inside in target.parents else "its link leads outside"
+
+
+def _twin(path: str, seen: dict[str, str]) -> str:
+    """Why a path cannot lie beside those before it: one of them, or a folder, differs from it in its case alone."""
+    parts = path.split("/")
+    for count in range(1, len(parts) + 1):
+        start = "/".join(parts[:count])
+        if (other := seen.setdefault(start.casefold(), start)) != start:
+            return f"it differs from {other} only in its case"
+    return ""
 
 
 def _folders(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
-def _named(namespace: str, name: str) -> None:
+def _require_named(namespace: str, name: str) -> None:
     try:
         check_name(namespace, "namespace")
         check_name(name, "repository")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from threading import Event
 
 from hfbench.registry.xet.hashes import file_hash
 from hfbench.registry.xet.shards import Term
-from hfbench.registry.xet.xorbs import XorbIndex, read_range
+from hfbench.registry.xet.xorbs import Chunk, XorbIndex, read_range
 
 STRIDE = 64
 """Chunks unpacked at a time: 4 MiB as clients cut them."""
@@ -30,10 +31,19 @@ def check_terms(terms: Sequence[Term], indexes: Indexes) -> None:
             raise TermError(f"a stretch claims {term.length:,} bytes, its chunks have {length:,}")
 
 
-def hash_of_terms(terms: Sequence[Term], indexes: Indexes) -> bytes:
-    """The name of the file these stretches make, from hashes of chunks that were verified: nothing is unpacked."""
-    chunks = (chunk for term in terms for chunk in indexes[term.xorb].chunks[term.start : term.end])
-    return file_hash((chunk.hash, chunk.length) for chunk in chunks)
+def hash_of_terms(terms: Sequence[Term], indexes: Indexes, stop: Event | None = None) -> bytes:
+    """The name of the file these stretches make, from hashes of chunks that were verified: nothing is unpacked.
+
+    TermError once the event is set.
+    """
+
+    def chunks() -> Iterator[Chunk]:
+        for term in terms:
+            if stop is not None and stop.is_set():
+                raise TermError("it was given up")
+            yield from indexes[term.xorb].chunks[term.start : term.end]
+
+    return file_hash((chunk.hash, chunk.length) for chunk in chunks())
 
 
 def rebuilt(

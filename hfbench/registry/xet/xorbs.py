@@ -17,6 +17,8 @@ FOOTER = b"XETBLOB"
 LARGEST_CHUNK = 16 << 20
 """Bytes of one chunk, packed or not: clients cut at 128 KiB, the field could claim 16 MiB."""
 MOST_CHUNKS = 64 << 10
+MOST_UNPACKED = 128 << 20
+"""Bytes of content of one xorb: clients put 64 MiB into one."""
 NONE, LZ4, GROUPED_LZ4 = 0, 1, 2
 _ROW = struct.Struct(f"<II{HASH_BYTES}s")
 
@@ -78,7 +80,7 @@ def verify_xorb(file: BinaryIO, size: int, name: bytes) -> XorbIndex:
 
 def _read_chunks(file: BinaryIO, size: int) -> Iterator[Chunk]:
     file.seek(0)
-    at = count = 0
+    at = count = total = 0
     while at < size:
         header = file.read(HEADER)
         if header.startswith(FOOTER):
@@ -87,6 +89,9 @@ def _read_chunks(file: BinaryIO, size: int) -> Iterator[Chunk]:
         if count > MOST_CHUNKS:
             raise XorbError(f"there are more than {MOST_CHUNKS:,} chunks", at=at)
         packed, scheme, length = split_header(header, at)
+        total += length
+        if total > MOST_UNPACKED:
+            raise XorbError(f"there are more than {MOST_UNPACKED >> 20} MiB of content", at=at)
         payload = file.read(packed)
         if len(payload) < packed:
             raise XorbError("the body ends inside a chunk", at=at)

@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 from stand_in_hub import COMMIT, StandIn, redirect, send, send_file, stand_in
 
+from hfbench.actions.pull import PullResult
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.hub.facts import HubFile
 from hfbench.hub.pull import pull
@@ -377,3 +379,19 @@ def test_contradictions_in_the_request_are_refused(cache: Path) -> None:
         pull("lab:org/model", Run(), endpoint="other", cache=cache)
     with pytest.raises(UsageError, match="is at v1, and --revision says v2"):
         pull("org/model@v1", Run(), revision="v2", cache=cache)
+
+
+def test_a_listing_whose_file_is_also_a_folder_is_refused_before_anything_is_fetched(hub: StandIn, cache: Path) -> None:
+    hub.files["README.md/x.json"] = b"{}"
+    with pytest.raises(HfbenchError, match=r"'README\.md' as a file and as the folder of 'README\.md/x\.json'"):
+        pulled(hub, cache, wish=Wish(include=("*",)))
+    assert not blobs(cache)
+
+
+def test_a_pull_that_fetches_nothing_says_that_it_did_not_read_again(hub: StandIn, cache: Path) -> None:
+    first = pulled(hub, cache)
+    (Path(first.folder) / "model.safetensors").resolve().write_bytes(bytes(len(WEIGHTS)))
+    second = PullResult(**{each.name: getattr(pulled(hub, cache), each.name) for each in fields(PullResult)})
+    assert "contents were not read again: hfbench cache --verify does" in "\n".join(second.lines())
+    told = PullResult(**{each.name: getattr(first, each.name) for each in fields(PullResult)})
+    assert "not read again" not in "\n".join(told.lines())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -150,8 +151,9 @@ def test_a_snapshot_of_the_cache_can_be_pushed(model: Path, repo: str, tmp_path:
     assert done.changed_bytes == sum(path.stat().st_size for path in model.iterdir())
 
 
-def test_a_commit_that_came_between_is_a_sentence_and_nothing_of_it_is_lost(
-    model: Path, repo: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("others", ["other.txt", "generation_config.json"])
+def test_a_commit_that_came_between_is_built_on_unless_it_touched_the_same_files(
+    model: Path, repo: str, monkeypatch: pytest.MonkeyPatch, others: str
 ) -> None:
     pushed(model, repo, create=True)
     (model / "generation_config.json").write_text("{}")
@@ -159,12 +161,17 @@ def test_a_commit_that_came_between_is_a_sentence_and_nothing_of_it_is_lost(
 
     def then_another(client: HubClient, *told: Any, **more: Any) -> Any:
         target = looked(client, *told, **more)
-        client.api().upload_file(repo_id=target.repo, path_in_repo="other.txt", path_or_fileobj=b"first")
+        client.api().upload_file(repo_id=target.repo, path_in_repo=others, path_or_fileobj=b"first")
         return target
 
     monkeypatch.setattr(pushing, "_looked_at", then_another)
-    with pytest.raises(HubError, match="somebody else committed while this was being pushed"):
-        pushed(model, repo)
+    if others == "other.txt":
+        done = pushed(model, repo)
+        held = {each.path for each in HubClient(endpoint("lab")).files(done.repo, done.commit)}
+        assert {"other.txt", "generation_config.json"} <= held, "what the others committed is still there"
+    else:
+        with pytest.raises(HubError, match="somebody else committed while this was being pushed"):
+            pushed(model, repo)
     monkeypatch.undo()
 
 
@@ -232,3 +239,9 @@ def test_the_command_tells_the_commit_and_the_warnings(
     assert "no licence is named" in done.stdout
     listed = hfbench("hub", "artifacts", repo, "--json")
     assert json.loads(listed.stdout)["artifacts"] == []
+
+
+def test_a_name_that_is_no_text_is_told_in_words(model: Path, repo: str) -> None:
+    (model / os.fsdecode(b"b\xff")).write_text("x")
+    with pytest.raises(HfbenchError, match="cannot be pushed: its name is not UTF-8"):
+        pushed(model, repo, create=True)

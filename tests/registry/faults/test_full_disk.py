@@ -6,13 +6,16 @@ import asyncio
 import hashlib
 import os
 import subprocess
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
 import pytest
-from hub_inside import REPO, content_of, send_text, send_whole, send_xet
+from hub_inside import REPO, content_of, send_parts, send_text, send_whole, send_xet
 from hub_process import HubProcess, make_hub
+from hub_upkeep import opened
 from test_access import batch
 from test_commits import commit, file, lines
 
@@ -40,6 +43,20 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
     finally:
         hub.stop()
         subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.fixture
+def crowded(tmp_path: Path) -> Iterator[HubProcess]:
+    """A hub on a file system of 80 MiB, of which no server runs."""
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=80m,mode=700", "none", str(tmp_path)], capture_output=True, text=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"no small file system can be mounted here: {mounted.stderr.strip()}")
+    try:
+        yield make_hub(tmp_path)
+    finally:
+        subprocess.run(["umount", "-l", str(tmp_path)], check=True)
 
 
 @pytest.fixture
@@ -140,3 +157,33 @@ def test_stock_clients_are_told_of_it(small: HubProcess, filler: Callable[[int],
     (small.settings.layout.root.parent / "filler").unlink()
     api.upload_file(repo_id=REPO, path_or_fileobj=path, path_in_repo="w.bin")
     assert api.file_exists(REPO, "w.bin")
+
+
+async def test_a_file_of_more_than_half_of_the_disk_is_taken_without_a_copy_in_the_cache(crowded: HubProcess) -> None:
+    content = os.urandom(45 * MIB)
+    async with opened(crowded) as (hub, client):
+        await send_xet(client, "large.bin", content)
+        assert not hub.layout.cached(hashlib.sha256(content).hexdigest()).exists()
+        assert (await client.get(f"/{REPO}/resolve/main/large.bin")).content == content
+
+
+async def test_files_of_the_cache_give_way_to_uploads(crowded: HubProcess) -> None:
+    async with opened(crowded) as (hub, client):
+        first, second = os.urandom(24 * MIB), os.urandom(40 * MIB)
+        await send_xet(client, "first.bin", first)
+        cached = hub.layout.cached(hashlib.sha256(first).hexdigest())
+        assert cached.exists()
+        long_ago = time.time() - 3600
+        os.utime(cached, (long_ago, long_ago))
+        await send_whole(client, "second.bin", second)
+        assert not cached.exists()
+        for name, content in (("first.bin", first), ("second.bin", second)):
+            assert (await client.get(f"/{REPO}/resolve/main/{name}")).content == content
+
+
+async def test_nothing_of_an_upload_in_parts_stays_where_the_disk_is_full(crowded: HubProcess) -> None:
+    settings = crowded.settings.changed(multipart_bytes=MIB, part_bytes=50 * MIB)
+    async with opened(replace(crowded, settings=settings)) as (hub, client):
+        with pytest.raises(AssertionError, match="507"):
+            await send_parts(client, "parts.bin", os.urandom(95 * MIB))
+        assert [list(folder.iterdir()) for folder in (hub.layout.uploads, hub.layout.drafts)] == [[], []]

@@ -12,6 +12,8 @@ from hub_process import HubProcess, make_hub
 from hub_upkeep import Inside, let_age, opened
 from test_commits import lines
 
+from hfbench.actions.registry import find
+from hfbench.actions.registry_gc import RegistryGc
 from hfbench.errors import UsageError
 from hfbench.registry.hub import Hub
 from hfbench.registry.upkeep.collecting import collect
@@ -214,3 +216,10 @@ async def test_the_address_of_the_store_changes_when_xorbs_are_gone(inside: Insi
     await let_age(hub)
     assert (await gc(hub)).xorbs == 1
     assert await address() != first
+
+
+@pytest.mark.parametrize("text", ["0", "0s", "0.0", 0])
+def test_a_grace_period_of_nothing_can_be_asked_for(text: object) -> None:
+    request = find("registry.gc").build({"grace": text})
+    assert isinstance(request, RegistryGc)
+    assert request.grace == 0

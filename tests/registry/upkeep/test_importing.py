@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -190,3 +191,44 @@ def test_an_import_makes_the_hub_where_the_folder_is_empty_and_leaves_other_fold
     with pytest.raises(MissingError, match="there is no hub"):
         RegistryImport(source=tmp_path / "cache", folder=tmp_path / "mine").perform(Run(lambda event: None))
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+async def test_one_odd_entry_is_left_out_with_its_reason_and_the_rest_comes(inside: Inside, tmp_path: Path) -> None:
+    hub, client = inside
+    folder = cache(tmp_path)
+    snapshot = folder / "models--org--tiny" / "snapshots" / COMMIT
+    (snapshot / "loop").symlink_to("pool")
+    (snapshot / "pool").symlink_to("loop")
+    (snapshot / "CONFIG.json").write_text("{}")
+    (snapshot / os.fsdecode(b"b\xff")).write_text("x")
+    (snapshot.parent / ("e" * 40)).symlink_to("/")
+    (folder / "models--org----bad name").mkdir()
+    for name in ("models--.org--x", "models--api--x"):
+        (folder / name / "snapshots" / COMMIT).mkdir(parents=True)
+    done = await bring(hub, folder)
+    assert [repo.name for repo in done.repos] == ["org/tiny"]
+    left = "\n".join(done.left)
+    for entry, why in {
+        "/loop": "link is broken",
+        "config.json": "only in its case",
+        "b?": "not UTF-8",
+        "e" * 40: "is no folder",
+        "bad name": "is no name",
+        "models--.org--x": "is no name",
+        "models--api--x": "is a word of this hub's addresses",
+    }.items():
+        assert re.search(f"{re.escape(entry)}.*{why}", left), (entry, why, left)
+    assert (await client.get("/org/tiny/resolve/main/deep/w.bin")).content == content_of(1)
+
+
+async def test_files_that_differ_only_in_their_case_do_not_end_an_import(inside: Inside, tmp_path: Path) -> None:
+    model = tmp_path / "models" / "org" / "twins"
+    (model / "Sub").mkdir(parents=True)
+    (model / "sub").mkdir()
+    for name in ("config.json", "Sub/a", "sub/b", "tokenizer.json"):
+        (model / name).write_text("{}")
+    done = await bring(inside[0], tmp_path / "models")
+    assert [repo.files for repo in done.repos] == [1]
+    assert done.left == ("twins/sub/b: it differs from Sub only in its case",)
+    listed = (await inside[1].get("/api/models/org/twins/tree/main?recursive=1")).json()
+    assert {each["path"] for each in listed if each["type"] == "file"} == {"config.json", "tokenizer.json", "Sub/a"}
