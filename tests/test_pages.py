@@ -59,7 +59,9 @@ def test_a_person_at_a_terminal_is_told_the_page_and_a_pipe_is_not() -> None:
 
 
 def test_pages_are_listed_and_read() -> None:
-    assert "recipes/nightly" in hfbench("docs", "list").stdout.split()
+    listed = hfbench("docs", "list").stdout.splitlines()
+    assert ["recipes/nightly", "A nightly regression test in CI"] in [re.split("  +", line) for line in listed]
+    assert sum(line.startswith("checks/HB") for line in listed) == 1
     assert hfbench("docs", "read", "recipes/nightly").stdout.startswith("# A nightly regression test")
     missing = hfbench("docs", "read", "enginse")
     assert missing.returncode == 2

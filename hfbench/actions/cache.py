@@ -64,7 +64,7 @@ class CacheResult(CacheReport):
     def _told(self) -> Iterator[str]:
         for each in self.damaged:
             where = f", it is {', '.join(each.files)}" if each.files else ""
-            yield f"x {each.path}: {each.text}{where}. Remove it and pull again"
+            yield f"x {each.path}: {each.text}{where}. hfbench pull --verify fetches it again"
         for lock in self.locks:
             sign = {"held": "~", "stale": "!", "unknown": "?"}[lock.state]
             yield f"{sign} {lock.path}: {lock.state}, {lock.owner}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hfbench.actions.base import action
 from hfbench.actions.params import param
+from hfbench.errors import UsageError
 from hfbench.hub.plan import RUNTIMES
 from hfbench.hub.pulling.facts import Pulled
 from hfbench.line_width import cut, paragraph, room
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 LABEL = 10
 NAME = 56
 SHOWN = 40
-UNREAD = "names and sizes were compared, contents were not read again: hfbench cache --verify does"
+UNREAD = "names and sizes were compared, contents were not read again: pull --verify does"
 _SIGNS = {"here": "was here", "fetched": "fetched", "wanted": "to fetch"}
 
 
@@ -87,12 +88,16 @@ class Pull:
     cache_dir: Path | None = param("Hugging Face cache to fetch into", default=None, kind="path")
     connections: int = param("Requests at a time", default=8, ge=1, le=64)
     patience: float = param("Seconds without a byte after which it gives up", default=60.0, kind="duration", unit="s")
+    verify: bool = param("Read what is in the cache already, and fetch again what is damaged", default=False)
     dry_run: bool = param("Say what would be fetched, and fetch nothing", default=False)
 
     def __post_init__(self) -> None:
         from hfbench.hub.endpoints import refuse_passwords
 
         refuse_passwords(self.model, self.endpoint)
+        if self.verify and self.to is not None:
+            remedy = "leave --verify out: a file of a folder that changed since is read anyway"
+            raise UsageError("--verify is for the cache, and --to was given", where="pull", remedy=remedy)
 
     def perform(self, run: Run) -> PullResult:
         """Choose, size, fetch, verify; huggingface_hub enters here."""
@@ -106,6 +111,7 @@ class Pull:
             exclude=self.exclude,
             connections=self.connections,
             patience=self.patience,
+            verify=self.verify,
         )
         found = pull(
             self.model,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -76,6 +74,7 @@ class Report:
         from hfbench.compare.rows import rows_of
         from hfbench.reports.build import build
         from hfbench.reports.render import BY_SUFFIX, SUFFIXES, render
+        from hfbench.reports.written import is_file, is_stdout, write_report
 
         by_name = BY_SUFFIX.get(self.out.suffix.lower(), "md") if self.out else "md"
         format = by_name if self.format == "auto" else self.format
@@ -91,25 +90,12 @@ class Report:
             format=format, title=document.title, bytes=len(text.encode()), text=text, notes=document.warnings
         )
         out = self.out or (run.artifacts / f"report{SUFFIXES[format]}" if run.directory else None)
-        if out is None:
+        if out is None or is_stdout(out):
             return told
-        _write(out, text, sources=[self.subject, *self.against])
-        run.artifact(out, f"{format} report")
+        write_report(out, text, sources=[self.subject, *self.against])
+        if is_file(out):
+            run.artifact(out, f"{format} report")
         return replace(told, file=str(out), text="")
-
-
-def _write(out: Path, text: str, *, sources: Sequence[str]) -> None:
-    """Write the file beside its place and rename it; UsageError where it cannot be, or is what the report is about."""
-    if any(out.exists() and Path(each).exists() and out.samefile(each) for each in sources):
-        raise UsageError("the report would overwrite what it is about", where=out, remedy="name another file")
-    beside = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(out)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        where, remedy = out, "name a file in a writable folder"
-        raise UsageError(f"the report cannot be written: {error.strerror}", where=where, remedy=remedy) from None
 
 
 def _lines_of(measured: Measured) -> list[str]:

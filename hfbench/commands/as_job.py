@@ -11,6 +11,7 @@ from hfbench.commands.printed import print_result
 from hfbench.commands.watch import watch_or_cancel
 from hfbench.errors import HfbenchError, error_from_parts
 from hfbench.exits import Exit, complain
+from hfbench.jobs.cancel import left_to_cancel
 from hfbench.jobs.launch import launch
 from hfbench.jobs.snapshot import JobSnapshot, State
 from hfbench.pages import more_about
@@ -43,6 +44,9 @@ def report_end(spec: Spec, snapshot: JobSnapshot, as_json: bool) -> int:
         return print_result(spec, {**snapshot.result, "job": snapshot.id}, as_json)
     if snapshot.error:
         error = error_from_parts(snapshot.error)
+    elif left := left_to_cancel(snapshot):
+        remedy = f"hfbench jobs wait {snapshot.short_id} tells when it is over"
+        error = HfbenchError(left, where=snapshot.id, remedy=remedy)
     else:
         how = "died" if snapshot.state is State.DIED else f"was {snapshot.state}"
         error = HfbenchError(f"the job {how}: {snapshot.sentence() or 'no reason given'}", where=snapshot.id)

@@ -15,7 +15,9 @@ from hfbench.commands import front_page
 from hfbench.commands.known import known_actions
 from hfbench.commands.perform import parser_for
 
-Kind = Literal["", "path", "model", "job", "sweep", "baseline", "environment", "kernel", "device", "action"]
+Kind = Literal[
+    "", "path", "model", "job", "sweep", "baseline", "measured", "environment", "kernel", "device", "place", "action"
+]
 """What a word stands for, where it is none of some choices; empty for any text."""
 
 KINDS: Mapping[str, Kind] = {
@@ -23,6 +25,11 @@ KINDS: Mapping[str, Kind] = {
     "job": "job",
     "sweep": "sweep",
     "baseline": "baseline",
+    "things": "measured",
+    "subject": "measured",
+    "against": "measured",
+    "of": "measured",
+    "where": "place",
     "kernel": "kernel",
     "device": "device",
     "action": "action",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,8 +14,11 @@ from hfbench.commands.known import known_actions
 from hfbench.commands.parser import Parser
 from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.exits import Exit
+from hfbench.line_width import cut
+from hfbench.models.problem import counted
 from hfbench.text import did_you_mean
 
+RULE = re.compile(r"checks/HB\d+")
 PAGES: dict[str, Callable[[], str]] = {"actions.md": lambda: actions_page(list(known_actions().values()))}
 """Generated pages of `docs/` and what makes each; those of the check rules come from their room."""
 
@@ -27,7 +31,7 @@ def main(words: Sequence[str]) -> int:
     if given.page:
         raise UsageError(f"{given.what} takes no page", where="docs", remedy="leave it out")
     if given.what == "list":
-        print(*page_names(packaged_docs()), sep="\n")
+        print(*list_of_pages(packaged_docs()), sep="\n")
         return Exit.OK
     for name, page in pages().items():
         path = given.folder / name
@@ -85,6 +89,23 @@ def packaged_docs() -> Path:
 def page_names(folder: Path) -> list[str]:
     """Every page by its path without the ending."""
     return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.md"))
+
+
+def list_of_pages(folder: Path) -> list[str]:
+    """A line a page with its title; those of the check rules, which are many and alike, share one."""
+    names = page_names(folder)
+    rules = [name for name in names if RULE.fullmatch(name)]
+    shown = {name: _title(folder / f"{name}.md") for name in names if name not in rules}
+    if rules:
+        shown["checks/HB..."] = f"{counted(len(rules), 'check')} from {rules[0][7:]} to {rules[-1][7:]}, a page each"
+    wide = max(map(len, shown), default=0)
+    return [cut(f"{name:<{wide}}  {shown[name]}".rstrip()) for name in sorted(shown)]
+
+
+def _title(page: Path) -> str:
+    """The first heading of a page."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    return next((line.removeprefix("# ") for line in lines if line.startswith("# ")), "")
 
 
 def pages() -> dict[str, str]:

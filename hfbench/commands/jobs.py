@@ -15,7 +15,7 @@ from hfbench.commands.parser import Parser
 from hfbench.commands.watch import status_line, watch
 from hfbench.errors import UsageError
 from hfbench.exits import Exit
-from hfbench.jobs.cancel import cancel, refuse_live, remove, request_cancel
+from hfbench.jobs.cancel import cancel, left_to_cancel, refuse_live, remove, request_cancel
 from hfbench.jobs.directory import JobDirectory, find_job
 from hfbench.jobs.follow import log_lines
 from hfbench.jobs.history import History, JobRow
@@ -119,7 +119,8 @@ def _show(given: argparse.Namespace) -> int:
     adopt([job])
     snapshot = read_job(job)
     if given.json:
-        print(json.dumps({**plain(snapshot), "directory": str(job.path), "environment": job.read("environment.json")}))
+        beside = {"directory": str(job.path), "environment": job.read("environment.json"), "note": job.newer}
+        print(json.dumps({**plain(snapshot), **beside}))
     else:
         print("\n".join(_details(job, snapshot)))
     return Exit.OK
@@ -132,6 +133,7 @@ def _details(job: JobDirectory, snapshot: JobSnapshot) -> list[str]:
         ("on", snapshot.on),
         ("there", snapshot.place),
         ("trouble", snapshot.trouble),
+        ("note", job.newer),
     ]
     told += snapshot.params.items()
     width = max(len(name) for name, _ in told)
@@ -204,5 +206,5 @@ def _reindex(given: argparse.Namespace) -> int:
 
 
 def _ending(snapshot: JobSnapshot) -> str:
-    sentence = printable(snapshot.sentence())
+    sentence = printable(left_to_cancel(snapshot) or snapshot.sentence())
     return f"{snapshot.id} {snapshot.state}" + (f": {sentence}" if sentence else "")

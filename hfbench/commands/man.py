@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 
 import hfbench
 from hfbench.commands.command_tree import Command, Taken, Tree, command_tree
 from hfbench.commands.front_page import EXITS
+from hfbench.commands.man_shown import show
 from hfbench.commands.parser import Parser
 from hfbench.errors import begun
 from hfbench.exits import Exit
@@ -42,9 +44,13 @@ SYNOPSIS = ("[\\fIMODEL\\fP]", "\\fICOMMAND\\fP ...", "\\-\\-script \\fIFILE\\fP
 
 
 def main(words: Sequence[str]) -> int:
-    """Print the page."""
+    """Show the page on a terminal, print it elsewhere."""
     parser().parse_args(words)
-    print(page(command_tree()), end="")
+    made = page(command_tree())
+    if sys.stdout.isatty():
+        show(made)
+    else:
+        print(made, end="")
     return Exit.OK
 
 
@@ -52,7 +58,7 @@ def parser() -> Parser:
     """What it takes."""
     return Parser(
         prog="hfbench man",
-        description="Print the manual page in roff: hfbench man > hfbench.1; man -l hfbench.1 shows it.",
+        description="Show the manual page on a terminal; elsewhere print it in roff: hfbench man > hfbench.1.",
     )
 
 

@@ -104,6 +104,8 @@ def values_of(spec: Spec, given: argparse.Namespace) -> dict[str, Any]:
         if text is None:
             continue
         try:
+            if isinstance(text, list) and param.default == () and not "".join(text).strip():
+                raise Problem(param.name, f"{param.flag} was given with nothing in it", hint="leave it out, or fill it")
             text = ",".join(text) if isinstance(text, list) else text
             values[param.name] = param.parse(text) if isinstance(text, str) else text
         except Problem as problem:

@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 from hfbench.codec import encode
 from hfbench.commands.parser import Parser
 from hfbench.errors import UsageError
-from hfbench.exits import Exit
+from hfbench.exits import Exit, complain
 from hfbench.line_width import cut_end
-from hfbench.models.problem import counted
 from hfbench.paths import sweeps_root
 from hfbench.sweeps.folder import SweepFolder, find_sweep
-from hfbench.sweeps.grid import best_cell
+from hfbench.sweeps.grid import best_cell, undecided
 from hfbench.sweeps.model import SweepRow, SweepSnapshot, value_text
 from hfbench.sweeps.snapshot import list_sweeps, read_sweep
 from hfbench.sweeps.table import csv_of_table, lines_of_table, notes_of_table, plain_table, table, usual_metrics
@@ -122,9 +121,8 @@ def describe(snapshot: SweepSnapshot) -> list[str]:
     for metric in usual_metrics(snapshot):
         if cell := best_cell(snapshot, metric):
             figure = cell.metrics[metric]
-            lines.append(
-                f"  best {metric}: {show_value(figure.value, figure.unit)} in cell {cell.number} ({cell.label})"
-            )
+            named = f"best, undecided, {metric}" if undecided(snapshot, metric) else f"best {metric}"
+            lines.append(f"  {named}: {show_value(figure.value, figure.unit)} in cell {cell.number} ({cell.label})")
     return [printable(line) for line in lines]
 
 
@@ -166,23 +164,35 @@ def _rerun(given: argparse.Namespace) -> int:
 def _go_on(sweep: SweepFolder, begin: Callable[..., None], given: argparse.Namespace) -> int:
     from hfbench.commands.sweep_follow import follow, told_detached
 
+    before = read_sweep(sweep.path)
     begin(sweep.path)
+    if before.lost:
+        complain(f"{sweep.name}: {before.reason}")
     return told_detached(sweep, given.json) if given.detach else follow(sweep, as_json=given.json)
 
 
 def _cancel(given: argparse.Namespace) -> int:
     from hfbench.conduct.start import cancel, wait_until_left
 
-    sweeps = [find_sweep(sweeps_root(), name) for name in given.sweep]
-    for sweep in sweeps:
-        cancel(sweep.path)
+    sweeps, refused = list[SweepFolder](), list[UsageError]()
+    for name in dict.fromkeys(given.sweep):
+        try:
+            sweep = find_sweep(sweeps_root(), name)
+            cancel(sweep.path)
+            sweeps.append(sweep)
+        except UsageError as error:
+            refused.append(error)
+    if not sweeps:
+        raise refused[0]
+    for each in refused:
+        complain(each)
     left = [wait_until_left(sweep.path) for sweep in sweeps]
     snapshots = [read_sweep(sweep.path) for sweep in sweeps]
     if given.json:
         print(json.dumps([{"sweep": each.name, "state": each.state, "counts": each.counts()} for each in snapshots]))
     else:
         print("\n".join(describe(each)[0] for each in snapshots))
-    return Exit.OK if all(left) else Exit.FAILED
+    return refused[0].exit if refused else Exit.OK if all(left) else Exit.FAILED
 
 
 def _rm(given: argparse.Namespace) -> int:
@@ -196,7 +206,7 @@ def _rm(given: argparse.Namespace) -> int:
     print(
         json.dumps({"removed": [each.name for each in sweeps]})
         if given.json
-        else f"removed {counted(len(sweeps), 'sweep')}"
+        else printable(f"removed {', '.join(each.name for each in sweeps)}")
     )
     return Exit.OK
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator, Sequence
 
 from hfbench.commands.watch import is_live, redraw
 from hfbench.conduct.start import cancel, wait_until_left
@@ -19,6 +20,8 @@ from hfbench.units import show_elapsed, show_seconds, show_value
 
 PAUSE = 0.2
 """Seconds between two looks."""
+LASTING = 1.5
+"""Seconds a cell waits for the same before that is told."""
 
 
 def follow(sweep: SweepFolder, *, as_json: bool = False) -> int:
@@ -53,18 +56,16 @@ def exit_of(sweep: SweepFolder) -> int:
 
 def _watched(follower: SweepFollower, told: set[int], *, quiet: bool) -> SweepSnapshot:
     live = not quiet and is_live()
-    began = {cell.number for cell in follower.read().cells if cell.state in OVER}
-    told |= began
+    told |= {cell.number for cell in follower.read().cells if cell.state in OVER}
+    waits = _Waits()
     try:
         while True:
             snapshot = follower.read()
             if not quiet:
-                for cell in snapshot.cells:
-                    if cell.state in OVER and cell.number not in told:
-                        told.add(cell.number)
-                        if live:
-                            redraw("")
-                        say(_line(snapshot, cell, len(told)))
+                for sentence in [*_news(snapshot, told), *waits.news(snapshot.cells, time.monotonic())]:
+                    if live:
+                        redraw("")
+                    say(sentence)
             if live:
                 redraw(_status(snapshot))
             if snapshot.state != "running":
@@ -73,6 +74,30 @@ def _watched(follower: SweepFollower, told: set[int], *, quiet: bool) -> SweepSn
     finally:
         if live:
             redraw("")
+
+
+def _news(snapshot: SweepSnapshot, told: set[int]) -> Iterator[str]:
+    """A line for each cell that is over and was not told yet."""
+    for cell in snapshot.cells:
+        if cell.state in OVER and cell.number not in told:
+            told.add(cell.number)
+            yield _line(snapshot, cell, len(told))
+
+
+class _Waits:
+    """What cells wait for, once each, and only when it lasts: a device that passes from cell to cell is no news."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+        self._told = set[str]()
+
+    def news(self, cells: Sequence[CellView], now: float) -> list[str]:
+        """A line for each reason that has lasted, with the first cell that has it."""
+        waiting = {cell.reason: cell for cell in reversed(cells) if cell.state == "queued" and cell.reason and cell.on}
+        self._since = {reason: self._since.get(reason, now) for reason in waiting}
+        lasting = [why for why, since in self._since.items() if now - since >= LASTING and why not in self._told]
+        self._told.update(lasting)
+        return [" ".join(filter(None, [waiting[why].label, why])) for why in lasting]
 
 
 def _line(snapshot: SweepSnapshot, cell: CellView, count: int) -> str:
@@ -108,9 +133,12 @@ def _report(sweep: SweepFolder, snapshot: SweepSnapshot, as_json: bool) -> int:
     elif snapshot.cells:
         cells = table(snapshot)
         print("\n".join([*lines_of_table(cells), *notes_of_table(cells)]))
+    if not sweep.path.exists():
+        complain(f"{snapshot.name}: {snapshot.reason}; its conductor stops its jobs and leaves")
+        return Exit.FAILED
     if snapshot.state == "interrupted":
         complain(f"{snapshot.name}: {snapshot.reason}; {sweep.log} has its last words")
         return Exit.FAILED
-    if snapshot.state == "stopped":
+    if snapshot.reason:
         complain(f"{snapshot.name}: {snapshot.reason}")
     return code

@@ -14,6 +14,7 @@ from hfbench.commands.parser import Parser
 from hfbench.commands.perform import add_field, values_of
 from hfbench.conduct.estimate import estimate
 from hfbench.conduct.make import Sweep, free_name, make, slug
+from hfbench.conduct.places import refuse_never
 from hfbench.conduct.start import start
 from hfbench.conduct.vary import read_vary, sweep_script
 from hfbench.errors import UsageError
@@ -49,6 +50,7 @@ def main(words: Sequence[str]) -> int:
     if given.dry_run:
         return _dry_run(sweep, as_json=given.json)
     at_once = sweep.at_once  # a place that cannot be read is told before there is a folder
+    refuse_never(sweep.on, sweep.plan)
     folder = make(sweeps_root(), sweep)
     if not given.json and not given.detach:
         say(f"{folder.name}: {_expected(sweep, at_once)}")

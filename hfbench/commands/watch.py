@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 from hfbench.exits import complain
@@ -59,6 +60,7 @@ def watch(job: JobDirectory, *, quiet: bool = False) -> JobSnapshot:
         for snapshot in snapshots(job, sleep=wait):
             if not quiet:
                 told.advice(snapshot)
+                told.obstacle(snapshot)
             if live:
                 redraw(status_line(snapshot))
     finally:
@@ -68,21 +70,27 @@ def watch(job: JobDirectory, *, quiet: bool = False) -> JobSnapshot:
 
 
 class JobLines:
-    """What is told of a job line by line: its advice, and the phases of one that takes long."""
+    """What is told of a job line by line: its advice, what it waits for, and the phases of one that takes long."""
 
     def __init__(self, *, live: bool) -> None:
         self._live = live
         self._advised = -math.inf
         self._phase = ""
+        self._obstacles = set[str]()
 
     def advice(self, snapshot: JobSnapshot) -> None:
         """What came since the last look."""
         for each in snapshot.logs:
             if each.level == ADVICE and each.at > self._advised:
                 self._advised = each.at
-                if self._live:
-                    redraw("")
-                complain(each.text)
+                self._say(each.text)
+
+    def obstacle(self, snapshot: JobSnapshot) -> None:
+        """What keeps a job from going on, or from being heard of; each sentence once."""
+        for sentence in obstacles(snapshot):
+            if sentence not in self._obstacles:
+                self._obstacles.add(sentence)
+                self._say(sentence)
 
     def phase(self, snapshot: JobSnapshot) -> None:
         """The phase of a job that has run for a while, once."""
@@ -90,6 +98,21 @@ class JobLines:
         if progress and not snapshot.state.over and seconds >= SLOW and progress.phase != self._phase:
             self._phase = progress.phase
             complain(f"{show_elapsed(seconds)}  {progress.phase}")
+
+    def _say(self, sentence: str) -> None:
+        if self._live:
+            redraw("")
+        complain(sentence)
+
+
+def obstacles(snapshot: JobSnapshot) -> Iterator[str]:
+    """What keeps a job from going on, or from being heard of, in sentences."""
+    if snapshot.state.over:
+        return
+    if snapshot.trouble:
+        yield snapshot.trouble
+    if snapshot.state is State.QUEUED and snapshot.waits_for:
+        yield _waiting(snapshot)
 
 
 def watch_or_cancel(job: JobDirectory, *, quiet: bool = False) -> tuple[JobSnapshot, bool]:

@@ -12,12 +12,14 @@ from typing import Any
 from hfbench.codec import decode, encode
 from hfbench.compare.subject import VERSION, Subject
 from hfbench.errors import HfbenchError, UsageError
-from hfbench.jobs.directory import naming_the_folder, write_json
+from hfbench.jobs.directory import ID, naming_the_folder, write_json
 from hfbench.jobs.files import read_regular
-from hfbench.paths import baselines_root
+from hfbench.paths import baselines_root, sweeps_root
 from hfbench.text import did_you_mean
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+LIKE_A_JOB = re.compile(rf"last|[0-9a-f]{{6}}|{ID.pattern}")
+"""What stands for a job where a job or a baseline may stand."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +43,10 @@ class Baseline:
 def keep(name: str, subject: Subject, *, replace_it: bool) -> Path:
     """Keep a subject as a baseline; its file.
 
-    UsageError for a name that is none or is taken, or for a subject without any result.
+    UsageError for a name that is none, is taken or stands for a job or a sweep, or for a subject without any result.
     """
     file = file_of(name)
+    _refuse_other_meaning(name)
     if not any(each.result for each in subject.measured):
         told = "; ".join(dict.fromkeys(each.reason for each in subject.measured if each.reason)) or "it has no cells"
         raise UsageError(f"{subject.given} has no result to keep: {told}", where="baseline.set")
@@ -53,6 +56,17 @@ def keep(name: str, subject: Subject, *, replace_it: bool) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_json(file, {"v": VERSION, "name": name, "kept": time.time(), "subject": encode(subject)})
     return file
+
+
+def _refuse_other_meaning(name: str) -> None:
+    """UsageError for a name that means a job or a sweep wherever a baseline may be named."""
+    told = "stands for a job" if LIKE_A_JOB.fullmatch(name) else ""
+    if not told and (sweeps_root() / name / "sweep.json").is_file():
+        told = "is the name of a sweep"
+    if told:
+        raise UsageError(
+            f"{name!r} {told}", where="baseline.set", remedy="take another name, so that it means one thing"
+        )
 
 
 def read_baseline(name: str, given: str = "") -> Subject:

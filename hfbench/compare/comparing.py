@@ -151,7 +151,13 @@ def _cell(a: Measured, b: Measured, matches: Match, sided: Sided, within: float)
         if name in theirs and ours[name].unit == theirs[name].unit
     )
     without = [f"{side} lacks {listed(gone)}" for side, gone in _gaps(ours, theirs, sided.side.letter) if gone]
-    return CellComparison(values=values, metrics=metrics or _single(a, b), lacking=tuple(without))
+    spoilt = [
+        f"{side}: {metric.unreadable}"
+        for side, known in (("A", ours), (sided.side.letter, theirs))
+        for metric in known.values()
+        if metric.unreadable
+    ]
+    return CellComparison(values=values, metrics=metrics or _single(a, b), lacking=(*without, *spoilt))
 
 
 def _lacking(a: Measured, b: Measured, sided: Sided) -> Iterator[tuple[str, Measured]]:

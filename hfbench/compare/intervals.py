@@ -27,7 +27,7 @@ Statistic = Callable[[Sequence[float]], float]
 def statistic(name: str) -> Statistic | None:
     """The function behind `p50`, `p90`, `p99` or `mean`; None for what has no interval, such as `min`."""
     if name == "mean":
-        return mean
+        return _mean
     if name in PERCENT:
         return lambda samples: percentile(samples, PERCENT[name])
     return None
@@ -59,22 +59,49 @@ def told_interval(metric: Metric) -> Interval | None:
 
 
 def ratio_interval(a: float, around_a: Interval, b: float, around_b: Interval) -> Interval | None:
-    """The interval of b / a from those of two runs that knew nothing of each other; None where one reaches zero.
+    """The interval of b / a from those of two runs that knew nothing of each other; None where one reaches zero, or the
+    ratio what a number can hold.
 
     Distances are added as squares on a logarithmic scale (MOVER), with `RUN_TO_RUN` once for each run.
     """
     if min(a, b, around_a.low, around_b.low) <= 0:
         return None
-    middle = math.log(b / a)
+    middle = math.log(b) - math.log(a)
     allowed = 2 * RUN_TO_RUN**2
-    below = math.sqrt(math.log(b / around_b.low) ** 2 + math.log(around_a.high / a) ** 2 + allowed)
-    above = math.sqrt(math.log(around_b.high / b) ** 2 + math.log(a / around_a.low) ** 2 + allowed)
-    return Interval(math.exp(middle - below), math.exp(middle + above))
+    below = math.sqrt(_log_ratio(b, around_b.low) ** 2 + _log_ratio(around_a.high, a) ** 2 + allowed)
+    above = math.sqrt(_log_ratio(around_b.high, b) ** 2 + _log_ratio(a, around_a.low) ** 2 + allowed)
+    low, high = _exp(middle - below), _exp(middle + above)
+    return Interval(low, high) if low > 0 and high < math.inf else None
 
 
-def paired_ratios(a: Sequence[float], b: Sequence[float]) -> list[float]:
-    """b / a of every round that both ran in; rounds in which A took no time are left out."""
-    return [later / first for first, later in zip(a, b, strict=False) if first > 0]
+def paired_ratios(a: Sequence[float | None], b: Sequence[float | None]) -> list[float]:
+    """b / a of every round that both ran in; rounds without a number, or in which A took no time, are left out."""
+    rounds = ((one, other) for one, other in zip(a, b, strict=False) if one is not None and other is not None)
+    return [ratio for first, later in rounds if (ratio := ratio_of(first, later)) is not None and first > 0]
+
+
+def ratio_of(a: float, b: float) -> float | None:
+    """b / a; None where A is zero, or the ratio is more or less than a number can hold."""
+    ratio = b / a if a else math.inf
+    return ratio if math.isfinite(ratio) and (ratio or not b) else None
+
+
+def _mean(samples: Sequence[float]) -> float:
+    try:
+        return mean(samples)
+    except OverflowError:  # their sum is more than a number can hold
+        return math.fsum(each / len(samples) for each in samples)
+
+
+def _log_ratio(a: float, b: float) -> float:
+    return math.log(a) - math.log(b)
+
+
+def _exp(power: float) -> float:
+    try:
+        return math.exp(power)
+    except OverflowError:
+        return math.inf
 
 
 def _by_order(values: Sequence[float], percent: float) -> Interval | None:
@@ -123,4 +150,4 @@ def _by_blocks(values: Sequence[float], function: Statistic) -> Interval | None:
     spread = standard_deviation(each) or 0.0
     half = T_95[blocks - 1] * spread / math.sqrt(blocks)
     middle = math.log(function(values))
-    return Interval(math.exp(middle - half), math.exp(middle + half))
+    return Interval(_exp(middle - half), _exp(middle + half))

@@ -22,6 +22,7 @@ def job_subject(job: JobDirectory, given: str) -> Subject:
         made=snapshot.created,
         measured=(measured_of(job, snapshot),),
         hfbench=str(job.request.get("hfbench") or ""),
+        notes=(job.newer,) if job.newer else (),
     )
 
 

@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hfbench.compare.intervals import RUN_TO_RUN, interval_of, paired_ratios, ratio_interval, told_interval
+from hfbench.compare.intervals import (
+    RUN_TO_RUN,
+    interval_of,
+    paired_ratios,
+    ratio_interval,
+    ratio_of,
+    told_interval,
+)
 from hfbench.compare.metrics import Metric, better_of, number
 from hfbench.compare.result import MetricVerdict
 from hfbench.compare.result import Word as Said
@@ -96,7 +103,7 @@ def estimate(a: Metric, b: Metric, name: str, *, paired: bool = False) -> Estima
     one, other = a.statistic(name), b.statistic(name)
     if one is None or other is None:
         raise ValueError(f"{a.name} has no {name}")
-    rounds = paired_ratios(a.values, b.values) if paired and name in ("p50", "mean") else []
+    rounds = paired_ratios(a.taken, b.taken) if paired and name in ("p50", "mean") else []
     if rounds:
         return Estimate(
             a=one,
@@ -106,11 +113,11 @@ def estimate(a: Metric, b: Metric, name: str, *, paired: bool = False) -> Estima
             method=IN_TURNS,
             reason="" if around else _few(len(rounds), "round"),
         )
-    ratio = other / one if one else None
+    ratio = ratio_of(one, other)
     method = APART if a.values and b.values else FROM_INTERVALS
     around_a, around_b = (_around(metric, name) for metric in (a, b))
     if ratio is None:
-        return Estimate(a=one, b=other, ratio=None, interval=None, method=method, reason="A is zero")
+        return Estimate(a=one, b=other, ratio=None, interval=None, method=method, reason=_no_ratio(one))
     if around_a is None or around_b is None:
         fewest = min(a.count, b.count)
         reason = f"{name} has no interval" if name in ("min", "max", "std") else f"{name}: {_few(fewest, 'sample')}"
@@ -122,7 +129,7 @@ def estimate(a: Metric, b: Metric, name: str, *, paired: bool = False) -> Estima
         ratio=ratio,
         interval=interval,
         method=method,
-        reason="" if interval else "an interval reaches zero",
+        reason="" if interval else "an interval reaches zero, or the ratio what a number can hold",
     )
 
 
@@ -173,7 +180,7 @@ def in_turns(spoils: Iterable[Spoil]) -> list[Spoil]:
 
 def judge_single(name: str, a: float, b: float, unit: str) -> MetricVerdict:
     """Two single figures: the same, or not decided, as nothing tells how far they can be trusted."""
-    ratio = b / a if a else None
+    ratio = ratio_of(a, b)
     exact = a == b
     return MetricVerdict(
         metric=name,
@@ -209,7 +216,7 @@ def _own_spoils(a: Metric, b: Metric, *, paired: bool) -> list[Spoil]:
     """Drift and outliers of the samples of both; of runs in turns the drift of the ratio alone: a round that was
     disturbed is an outlier of the ratio, either way, and its median stays."""
     if paired:
-        ratios = Samples(f"{a.name} ratio", RATIO, paired_ratios(a.values, b.values))
+        ratios = Samples(f"{a.name} ratio", RATIO, paired_ratios(a.taken, b.taken))
         return [
             Spoil(side="both", word=each.word, detail=each.detail)
             for each in spoiling(ratios)
@@ -243,6 +250,10 @@ def _why(found: Estimate, within: float) -> str:
         return found.reason or "there is no interval"
     more = "more rounds" if found.method == IN_TURNS else "more samples, or runs in turns,"
     return f"the interval reaches over the border of {within:.0%}; {more} would tell"
+
+
+def _no_ratio(a: float) -> str:
+    return "the ratio is beyond what a number can hold" if a else "A is zero"
 
 
 def _few(count: int, what: str) -> str:

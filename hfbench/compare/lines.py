@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hfbench.compare.result import CellComparison, CompareResult, Condition, MetricVerdict, Outcome, Pair, Side, Word
+from hfbench.compare.judging import IN_TURNS
+from hfbench.compare.result import (
+    NOTHING_COMPARED,
+    CellComparison,
+    CompareResult,
+    Condition,
+    MetricVerdict,
+    Outcome,
+    Pair,
+    Side,
+    Word,
+)
 from hfbench.line_width import cut, cut_end, paragraph
 from hfbench.models.problem import counted
 from hfbench.text import cells, printable
@@ -14,6 +25,8 @@ LABEL = 9
 NAME = 15
 """Cells of a metric's name; a longer one has a line of its own."""
 VALUE = 9
+LEAST_SHOWN, MOST_SHOWN = 1e-15, 1e18
+"""Values between which units are spelled out; no machine gives others."""
 MOST_PLACES = 8
 """Cells that only one side has which are named."""
 HEAD = f"{'metric':<{NAME}}{'A':>{VALUE}} {'B':>{VALUE}}  {'B/A':>6} {'95%':<14}  verdict"
@@ -44,6 +57,7 @@ def lines(result: CompareResult) -> list[str]:
             "",
             *(line for each in result.conditions for line in condition_lines(each)),
         ]
+        told += [] if result.compared else wrapped("fails", NOTHING_COMPARED)
     told += ["", *wrapped("method", result.method)] if result.method else []
     return told + [line for note in result.notes for line in wrapped("note", note)]
 
@@ -93,6 +107,8 @@ def metric_lines(metrics: tuple[MetricVerdict, ...], letter: str) -> Iterator[st
     yield HEAD.replace("B", letter)
     for each in metrics:
         yield from _metric(each)
+    if any(each.method == IN_TURNS for each in metrics):
+        yield from wrapped("", f"{letter}/A is the median of the rounds' ratios, not the ratio of the medians")
     for reason, names in reasons_of(metrics).items():
         yield from wrapped("", f"{', '.join(names)}: {reason}")
 
@@ -109,15 +125,24 @@ def _metric(verdict: MetricVerdict) -> Iterator[str]:
     wide = cells(name) >= NAME
     if wide:
         yield cut(name)
-    ratio = "-" if verdict.ratio is None else f"{verdict.ratio:.3f}"
-    known = verdict.low is not None and verdict.high is not None
-    interval = f"{verdict.low:.3f}..{verdict.high:.3f}" if known else "-"
+    ratio = "-" if verdict.ratio is None else _share(verdict.ratio)
+    interval = (
+        f"{_share(verdict.low)}..{_share(verdict.high)}"
+        if verdict.low is not None and verdict.high is not None
+        else "-"
+    )
     a, b = (_shown(value, verdict.unit) for value in (verdict.a, verdict.b))
     word = f"{verdict.word}{f' ({verdict.would_be})' if verdict.would_be else ''}"
     yield f"{'' if wide else name:<{NAME}}{a:>{VALUE}} {b:>{VALUE}}  {ratio:>6} {interval:<14}  {word}"
 
 
+def _share(ratio: float) -> str:
+    return f"{ratio:.3f}" if ratio < 1000 else f"{ratio:.3g}"
+
+
 def _shown(value: float, unit: str) -> str:
+    if value and not LEAST_SHOWN < abs(value) < MOST_SHOWN:
+        return f"{value:.3g} {unit}"
     return show_seconds(value) if unit == "s" else show_value(value, "" if unit.endswith("/s") else unit)
 
 

@@ -29,11 +29,23 @@ class Metric:
     summary: Mapping[str, Any]
 
     @cached_property
-    def values(self) -> tuple[float, ...]:
-        """The samples in the order taken, in `unit`; empty where only the summary was kept."""
+    def taken(self) -> tuple[float | None, ...]:
+        """The samples in the order taken, in `unit`, None for what is no finite number: a place is a round."""
         kept = self.summary.get("samples")
-        told = map(number, kept) if isinstance(kept, list) else ()
-        return tuple(each for each in told if each is not None)
+        return tuple(map(number, kept)) if isinstance(kept, list) else ()
+
+    @cached_property
+    def values(self) -> tuple[float, ...]:
+        """The samples that are finite numbers; empty where only the summary was kept."""
+        return tuple(each for each in self.taken if each is not None)
+
+    @property
+    def unreadable(self) -> str:
+        """`3 of 100 samples of tpot are no finite numbers and are left out`; empty where all are."""
+        left = len(self.taken) - len(self.values)
+        return (
+            f"{left} of {len(self.taken)} samples of {self.name} are no finite numbers and are left out" if left else ""
+        )
 
     def statistic(self, name: str) -> float | None:
         """A statistic of its summary; None when that has none."""

@@ -15,7 +15,7 @@ from hfbench.compare.metrics import number
 from hfbench.compare.replayed import Replayed
 from hfbench.compare.subject import Measured, Subject
 from hfbench.errors import HfbenchError, UsageError
-from hfbench.jobs.directory import ID, JobDirectory, NoSuchJob, find_job
+from hfbench.jobs.directory import JobDirectory, NoSuchJob, find_job
 from hfbench.jobs.files import read_regular
 from hfbench.paths import jobs_root, sweeps_root
 from hfbench.sweeps.folder import SweepFolder, find_sweep, sweep_folders
@@ -39,8 +39,8 @@ def read_subject(given: str) -> Subject:
     if path.is_file() or ("/" in given and path.is_dir()):
         return _file(path, given)
     found = [kind for kind, known in (("baseline", given in names()), ("sweep", _is_sweep(given))) if known]
-    job = None if found and not ID.fullmatch(given) else _job_or_none(given, bool(found))
-    if job is not None:
+    job = _job_or_none(given, bool(found))
+    if job is not None and (not found or given in ("last", job.short_id, job.id)):  # a part of an id is no rival
         found.append("job")
     if len(found) > 1:
         told = " and ".join(f"{each}:{given}" for each in found)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+NOTHING_COMPARED = "--fail-if was given and nothing was compared: that is a failure, exit 1"
+
 
 class Word(StrEnum):
     """What can be said of B against A. Faster is better: for a throughput it means more of it."""
@@ -99,7 +101,7 @@ class CellComparison:
     note: str = ""
     """Why nothing was compared here, or what lacks."""
     lacking: tuple[str, ...] = ()
-    """Metrics that one of the two has and the other lacks, as sentences."""
+    """Metrics that one of the two has and the other lacks, and samples that cannot be used, as sentences."""
 
     @property
     def label(self) -> str:
@@ -161,17 +163,23 @@ class CompareResult:
     def open_conditions(self) -> list[str]:
         """A sentence for each condition that could not be told: it must not pass in silence."""
         unknown = [each for each in self.conditions if each.outcome in (Outcome.UNDECIDED, Outcome.NOT_ASKED)]
-        return [f"{each.text}: {each.outcome}; {'; '.join(each.details[:3])}" for each in unknown]
+        told = [f"{each.text}: {each.outcome}; {'; '.join(each.details[:3])}" for each in unknown]
+        return [*told, NOTHING_COMPARED] if self.conditions and not self.compared else told
+
+    @property
+    def compared(self) -> bool:
+        """Whether a single figure was compared."""
+        return not all(pair.refused for pair in self.pairs)
 
     @property
     def failed(self) -> bool:
-        """Whether a condition of `--fail-if` holds."""
+        """Whether a condition of `--fail-if` holds, or could be asked of nothing at all."""
         bad = {Outcome.FAILS, Outcome.UNDECIDED, Outcome.NOT_ASKED} if self.strict else {Outcome.FAILS}
-        return any(each.outcome in bad for each in self.conditions)
+        return any(each.outcome in bad or not self.compared for each in self.conditions)
 
     @property
     def exit(self) -> int:
-        """0, or 1 when a condition holds."""
+        """0, or 1 when a condition holds or nothing was compared that it could be asked of."""
         return int(self.failed)
 
     @property

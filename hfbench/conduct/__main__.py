@@ -40,11 +40,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _conduct(sweep: SweepFolder, *, again: bool) -> int:
-    plan = plan_of(sweep)
     cut_torn_end(sweep.results)
     fd = os.open(sweep.results, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     journal = Journal(sweep.journal)
     try:
+        plan = plan_of(sweep)
         with Stop() as stop:
             results = Results(fd, sweep.results)
             return Conductor(sweep, plan, stop, results, journal, again=again).conduct()

@@ -12,7 +12,16 @@ from typing import Any
 
 from hfbench.actions.registry import find
 from hfbench.conduct.cell import CellRun, Ended
-from hfbench.conduct.journal import CellRecord, Journal, add_unrecorded, exit_of, label_in, planned_fields, records_of
+from hfbench.conduct.journal import (
+    CellRecord,
+    Journal,
+    add_unrecorded,
+    exit_of,
+    label_in,
+    planned_fields,
+    planned_records,
+    records_of,
+)
 from hfbench.conduct.places import Place, places_for
 from hfbench.conduct.warm import WarmWorkers
 from hfbench.errors import HfbenchError
@@ -68,12 +77,16 @@ class Conductor:
         about = self.sweep.about
         places = places_for(about.get("on") or ["local"], about.get("slots"), self.plan)
         known = records_of(self.sweep, self.plan)
-        if known:
+        lost = known is None and self._has_results()
+        if known is not None or lost:
+            known = known or planned_records(self.plan)
             add_unrecorded(self.sweep, self.plan, known)
         did = "started" if known is None else "rerun" if self.again else "resumed"
         slots = sum(place.of for place in places)
         self.journal.write("conductor", did=did, pid=os.getpid(), ticks=start_ticks(os.getpid()), slots=slots)
-        self._records = known or self._planned()
+        if known is None or lost:
+            self._write_plan()
+        self._records = known or planned_records(self.plan)
         if self.again:
             self._take_up_again()
         self._warm = WarmWorkers() if about.get("warm", True) else None
@@ -99,10 +112,13 @@ class Conductor:
         """Something worth knowing, for the conductor's log."""
         say(sentence)
 
-    def _planned(self) -> dict[int, CellRecord]:
+    def _has_results(self) -> bool:
+        """Whether cells were run before: without a journal only their jobs tell what became of them."""
+        return self.sweep.results.stat().st_size > 0
+
+    def _write_plan(self) -> None:
         self.results.write("run_started", **about(self.plan, fingerprint(), name=self.sweep.name))
         self.journal.write("planned", **planned_fields(self.plan))
-        return {number: CellRecord() for number in range(1, len(self.plan.cells) + 1)}
 
     def _take_up_again(self) -> None:
         failed = [number for number, record in self._records.items() if record.state == "failed"]
@@ -129,7 +145,7 @@ class Conductor:
         return exit_of(self._records)
 
     def _must_stop(self) -> bool:
-        return self.stop.asked() or self.results.ended() or self.sweep.cancelled.exists()
+        return self.stop.asked() or self.results.ended() or self.sweep.cancelled.exists() or self.journal.gone
 
     def _fill(self, queue: deque[int], places: list[Place]) -> bool:
         """Give waiting cells to free slots, a place after another in turns; True when one was given."""
@@ -241,6 +257,8 @@ class Conductor:
     def _why(self) -> str:
         if self.results.failure:
             return str(self.results.failure)
+        if self.journal.gone:
+            return "its folder was deleted or moved"
         return CANCELLED if self.sweep.cancelled.exists() else "stopped by a signal"
 
     def _counts(self) -> dict[str, int]:

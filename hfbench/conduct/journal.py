@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -16,7 +17,7 @@ from hfbench.exits import Exit
 from hfbench.jobs.directory import JobDirectory, job_ids
 from hfbench.paths import jobs_root
 from hfbench.scripts.plan import Cell, Plan
-from hfbench.sweeps.folder import VERSION, LineTail, SweepFolder, SweepsFolderError
+from hfbench.sweeps.folder import VERSION, LineTail, SweepFolder, SweepsFolderError, made
 from hfbench.sweeps.model import OVER, Plain
 
 
@@ -29,6 +30,8 @@ class CellRecord:
     on: str = ""
     state: str = ""
     exit: int = 0
+    at: float = 0.0
+    """When the journal last spoke of it; 0 before that."""
 
     @property
     def over(self) -> bool:
@@ -56,6 +59,11 @@ class Journal:
             raise SweepsFolderError(
                 f"the journal cannot be written: {error.strerror}", where=self.path, remedy=remedy
             ) from None
+
+    @property
+    def gone(self) -> bool:
+        """True once the file was deleted, or its folder moved: nobody reads any more what is written here."""
+        return os.fstat(self._fd).st_nlink == 0 or not self.path.exists()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -88,39 +96,52 @@ def planned_fields(plan: Plan) -> dict[str, Any]:
 
 
 def records_of(sweep: SweepFolder, plan: Plan) -> dict[int, CellRecord] | None:
-    """What the journal says of each cell by its number; None when nothing was planned yet.
+    """What the journal says of each cell by its number; None when nothing was planned yet. Damaged lines are passed
+    over, as in the snapshot, which counts them.
 
     UsageError when the script was changed since: its cells would be other ones.
     """
     records: dict[int, CellRecord] | None = None
     for line in LineTail(sweep.journal).read():
-        if line.get("kind") == "planned":
-            if line.get("sha256") != plan.sha256:
+        if line.get("kind") == "planned" and "sha256" in line:
+            if line["sha256"] != plan.sha256:
                 remedy = "put the script back, or run it as a new sweep"
                 raise UsageError("the script was changed since the sweep began", where=sweep.script, remedy=remedy)
-            records = {number: CellRecord() for number in range(1, len(plan.cells) + 1)}
+            records = planned_records(plan)
         elif records is not None:
-            _fold(records, line)
+            with contextlib.suppress(LookupError, TypeError, ValueError):
+                _fold(records, line, float(line["at"]))
     return records
 
 
+def planned_records(plan: Plan) -> dict[int, CellRecord]:
+    """The cells of a plan, none of which has begun."""
+    return {number: CellRecord() for number in range(1, len(plan.cells) + 1)}
+
+
 def add_unrecorded(sweep: SweepFolder, plan: Plan, records: Mapping[int, CellRecord]) -> None:
-    """Give cells the jobs that their last conductor launched and was killed before it could say so: known by their
-    label and action among the jobs made since its last word."""
-    last = max((float(line.get("at") or 0.0) for line in LineTail(sweep.journal).read()), default=0.0)
-    since = time.strftime("%Y-%m-%dT%H-%M-%S", time.localtime(last))
-    numbers = {label_in(sweep, cell): number for number, cell in enumerate(plan.cells, 1)}
-    for job_id in (each for each in job_ids(jobs_root()) if each >= since):
+    """Give cells the jobs that a conductor launched and was killed before it could say so: known by their label and
+    action among the jobs that the journal does not name, made since it last spoke of their cell.
+
+    A batch is made whole before its first line is written, so the age of other cells' lines tells nothing."""
+    told = {line.get("job") for line in LineTail(sweep.journal).read() if isinstance(line.get("job"), str)}
+    numbers = {label_in(sweep, cell): number for number, cell in enumerate(plan.cells, 1) if not records[number].over}
+    begun = made(sweep)
+    since = time.strftime("%Y-%m-%dT%H-%M-%S", time.localtime(begun))
+    for job_id in (each for each in job_ids(jobs_root()) if each >= since and each not in told):
         job = JobDirectory(jobs_root() / job_id)
-        number = numbers.get(str(job.request.get("label")))
-        if number is None or records[number].over or job_id in records[number].jobs.values() or job.created < last:
+        request = job.request
+        number = numbers.get(str(request.get("label")))
+        if number is None or job.created < (records[number].at or begun):
             continue
-        record, steps = records[number], plan.cells[number - 1].steps
-        begun = max(record.jobs, default=0)
-        for step in steps:
-            if step.number > begun and step.spec.name == job.request.get("action"):
+        record = records[number]
+        last = max(record.jobs, default=0)
+        for step in plan.cells[number - 1].steps:
+            if step.number > last and step.spec.name == request.get("action"):
+                if not record.on:  # no step of this attempt was written down
+                    record.attempt += 1
+                    record.on = str(request.get("on") or "local")
                 record.jobs[step.number] = job_id
-                record.attempt = max(1, record.attempt)
                 break
 
 
@@ -136,16 +157,19 @@ def exit_of(records: Mapping[int, CellRecord]) -> Exit:
     return next((code for code in (Exit.ENVIRONMENT, Exit.STEP, Exit.FAILED) if int(code) in codes), Exit.OK)
 
 
-def _fold(records: dict[int, CellRecord], line: Mapping[str, Any]) -> None:
-    kind = line.get("kind")
-    if kind == "step" and (record := records.get(line["cell"])):
-        if line["attempt"] != record.attempt:
-            record.attempt, record.jobs = line["attempt"], {}
-        record.on = str(line.get("on") or "")
-        if line.get("job"):
-            record.jobs[line["step"]] = line["job"]
-    elif kind == "ended" and (record := records.get(line["cell"])):
-        record.state, record.exit = line["state"], int(line.get("exit") or 0)
-    elif kind == "again":
-        for number in line["cells"]:
-            records[number] = CellRecord(attempt=records[number].attempt)
+def _fold(records: dict[int, CellRecord], line: Mapping[str, Any], at: float) -> None:
+    """Take one line in, whole or not at all: LookupError, TypeError or ValueError for a damaged one."""
+    match line["kind"]:
+        case "step":
+            record, step, attempt = records[line["cell"]], int(line["step"]), int(line["attempt"])
+            if attempt != record.attempt:
+                record.attempt, record.jobs = attempt, {}
+            record.on, record.at = str(line.get("on") or "local"), at
+            if line.get("job"):
+                record.jobs[step] = str(line["job"])
+        case "ended":
+            record, state, code = records[line["cell"]], str(line["state"]), int(line.get("exit") or 0)
+            record.state, record.exit, record.at = state, code, at
+        case "again":
+            again = {number: records[number].attempt for number in line["cells"]}
+            records.update({number: CellRecord(attempt=attempt, at=at) for number, attempt in again.items()})

@@ -18,7 +18,7 @@ from hfbench.conduct.places import places_for
 from hfbench.errors import UsageError
 from hfbench.jobs.directory import naming_the_folder, write_json
 from hfbench.scripts.plan import Plan
-from hfbench.sweeps.folder import NAME, VERSION, SweepFolder, sweep_folders
+from hfbench.sweeps.folder import LATEST, NAME, VERSION, SweepFolder, sweep_folders
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +47,9 @@ def make(root: Path, sweep: Sweep) -> SweepFolder:
     if not NAME.fullmatch(sweep.name):
         remedy = "give letters, digits and . _ - with --name, at most 80"
         raise UsageError(f"{sweep.name!r} cannot be the name of a sweep", where="--name", remedy=remedy)
+    if sweep.name in LATEST:
+        remedy = "give another one with --name"
+        raise UsageError(f"{sweep.name!r} stands for the latest sweep and names none", where="--name", remedy=remedy)
     unseen = SweepFolder(root / f".new-{sweep.name}-{secrets.token_hex(3)}")
     try:
         with naming_the_folder(root, "the folder of sweeps"):

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 
 from hfbench.errors import UsageError
 from hfbench.gpu.devices import list_devices, parse_device
+from hfbench.jobs.executors.base import Need
+from hfbench.jobs.executors.known import executor_of
 from hfbench.jobs.executors.spec import parse_on
+from hfbench.scripts.perform import job_request
 from hfbench.scripts.plan import Plan, PlannedStep
 
 USUAL = {"slurm": 1000, "ray": 8, "ssh": 1}
@@ -57,6 +60,17 @@ def places_for(on: Sequence[str], slots: int | None, plan: Plan) -> list[Place]:
             f"the place {min(twice)} was given twice", where="--on", remedy="--slots says how many at once"
         )
     return [Place(each, _slots(each, slots, plan)) for each in on or ("local",)]
+
+
+def refuse_never(on: Sequence[str], plan: Plan) -> None:
+    """Ask each place elsewhere, before there is a sweep, whether it could ever run the jobs of the first cell:
+    UsageError or MissingError where it says no. Whoever gives no answer is waited for later."""
+    first = plan.cells[0]
+    for where in [parse_on(each) for each in on]:
+        steps = [Slot(where.text).settled(step) for step in first.steps]
+        requests = [job_request(step, "") for step in steps if not step.spec.inline and step.on == where.text]
+        if requests and not where.is_local:
+            executor_of(where).refuse([Need(gpus=each.gpus, command=tuple(each.command)) for each in requests])
 
 
 def _slots(on: str, wanted: int | None, plan: Plan) -> list[Slot]:

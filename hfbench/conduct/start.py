@@ -16,7 +16,7 @@ from hfbench.jobs.directory import naming_the_folder, take_lock, write_json
 from hfbench.jobs.launch import reap, worker_environment
 from hfbench.scripts.command import load_plan
 from hfbench.scripts.plan import Plan
-from hfbench.sweeps.folder import SweepFolder
+from hfbench.sweeps.folder import LineTail, SweepFolder, newer_line
 from hfbench.sweeps.snapshot import read_sweep
 
 CONDUCTOR = "hfbench.conduct"
@@ -27,10 +27,7 @@ SLACK = 20.0
 def start(sweep: SweepFolder, *, again: bool = False) -> None:
     """Start a conductor, detached, that goes on with what is left; UsageError when one is at work or the sweep was
     written by a newer hfbench."""
-    if sweep.newer:
-        made_by = sweep.about.get("hfbench") or "a newer version"
-        remedy = "go on with that one; this one shows what it can read"
-        raise UsageError(f"it was made by hfbench {made_by}, which is newer", where=sweep.name, remedy=remedy)
+    refuse_newer(sweep)
     lock = locked(sweep)
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -53,6 +50,7 @@ def start(sweep: SweepFolder, *, again: bool = False) -> None:
 
 def resume(folder: Path) -> None:
     """Go on with what is left of a sweep; UsageError when nothing is, or it is being conducted."""
+    refuse_newer(SweepFolder(folder))
     if read_sweep(folder).state == "done":
         remedy = f"hfbench sweep rerun {folder.name} begins failed cells again"
         raise UsageError("nothing of it is left to do", where=folder.name, remedy=remedy)
@@ -62,6 +60,7 @@ def resume(folder: Path) -> None:
 def rerun_failed(folder: Path) -> None:
     """Begin the failed cells of a sweep again, and go on with what is left; UsageError when none failed, or it is being
     conducted."""
+    refuse_newer(SweepFolder(folder))
     if not read_sweep(folder).counts()["failed"]:
         raise UsageError("no cell of it failed", where=folder.name, remedy="hfbench sweep show tells its cells")
     start(SweepFolder(folder), again=True)
@@ -91,6 +90,17 @@ def remove(folder: Path) -> None:
     refuse_conducted(SweepFolder(folder))
     with naming_the_folder(folder.parent, "the folder of sweeps"):
         shutil.rmtree(folder)
+
+
+def refuse_newer(sweep: SweepFolder) -> None:
+    """UsageError for a sweep that a newer hfbench made or went on with: what it wrote is not all known here."""
+    remedy = "go on with that one; this one shows what it can read"
+    if sweep.newer:
+        made_by = sweep.about.get("hfbench") or "a newer version"
+        raise UsageError(f"it was made by hfbench {made_by}, which is newer", where=sweep.name, remedy=remedy)
+    if any(map(newer_line, LineTail(sweep.journal).read())):
+        found = "its journal has lines of an hfbench which is newer"
+        raise UsageError(found, where=sweep.name, remedy=remedy)
 
 
 def refuse_conducted(sweep: SweepFolder) -> None:

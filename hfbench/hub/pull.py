@@ -94,7 +94,7 @@ def pull(
             return CachePlace(cache, named.repo, commit)
         return FolderPlace(Path(os.path.abspath(to)), cache, commit, replace=replace, look_only=dry_run)
 
-    errand = _errand(client, named.repo, revision, wish, place_of)
+    errand = _errand(client, named.repo, revision, wish, place_of, run, say)
     contents = errand.contents
     gauge, tally = Gauge(run, sum(each.size for each in contents)), Tally()
     if not dry_run:
@@ -124,15 +124,35 @@ def pull(
     )
 
 
-def _errand(client: HubClient, repo: str, revision: str, wish: Wish, place_of: Callable[[str], Place]) -> _Errand:
+def _errand(
+    client: HubClient,
+    repo: str,
+    revision: str,
+    wish: Wish,
+    place_of: Callable[[str], Place],
+    run: Run,
+    say: Callable[[str, str], None],
+) -> _Errand:
     """Ask the hub what there is, choose, and look what is here already."""
     commit = client.info(repo, revision).commit
     listed = client.files(repo, commit)
     _require_sane(listed, repo)
     chosen = plan(listed, runtime=wish.runtime, include=wish.include, exclude=wish.exclude, quant=wish.quant)
     place = place_of(commit)
+    if wish.verify and isinstance(place, CachePlace):
+        _read_again(place, chosen, run, say)
     absent = [each for each in chosen.files if not place.has(each)]
     return _Errand(client, repo, revision, commit, listed, chosen, place, absent)
+
+
+def _read_again(place: CachePlace, chosen: Plan, run: Run, say: Callable[[str, str], None]) -> None:
+    """Read what is here of the chosen files, and tell which are to be fetched again."""
+    done = 0
+    for each in chosen.files:
+        if not place.read_again(each):
+            say(f"{each.path} is damaged here: it is fetched again", "warning")
+        done += each.size
+        run.progress("verify", done, chosen.bytes, "B")
 
 
 def _run(

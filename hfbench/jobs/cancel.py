@@ -47,15 +47,44 @@ def request_cancel(job: JobDirectory) -> bool:
 
 
 def cancel(job: JobDirectory) -> JobSnapshot:
-    """Stop a job and return how it ended; what does not stop in its grace time is killed."""
+    """Stop a job and return how it ended; what does not stop in its grace time is killed.
+
+    A job at an executor that does not answer is left to be cancelled when it does, and is returned as it stands.
+    """
     request_cancel(job)
-    kept = bool(job.request.get("on"))
-    snapshot = wait_until(job, lambda s: s.state.over, timeout=job.grace + (FAR_SLACK if kept else SLACK))
-    if snapshot.state.over or kept:
+    if job.request.get("on"):
+        return _with_an_end(job, _end_elsewhere(job))
+    snapshot = wait_until(job, lambda s: s.state.over, timeout=job.grace + SLACK)
+    if snapshot.state.over:
         return _with_an_end(job, snapshot)
     if _on_this_host(snapshot):
         signal_group(snapshot.pid, snapshot.ticks, signal.SIGKILL)
     return _with_an_end(job, wait_until(job, lambda s: s.state.over, timeout=SLACK))
+
+
+def left_to_cancel(snapshot: JobSnapshot) -> str:
+    """Why a job that was to be cancelled is not over yet, and what becomes of it; empty for one that is."""
+    if snapshot.state.over:
+        return ""
+    if snapshot.trouble:
+        return f"{snapshot.trouble}. The job is left to be cancelled as soon as that is over"
+    return "it has not stopped yet; its keeper goes on trying" if snapshot.on else "it has not stopped yet"
+
+
+def _end_elsewhere(job: JobDirectory) -> JobSnapshot:
+    """The end of a job at an executor, or how it stands when its keeper hears nothing of it for a while."""
+    end = time.monotonic() + job.grace + FAR_SLACK
+    while True:
+        snapshot = wait_until(job, lambda s: s.state.over or _unheard(s), timeout=end - time.monotonic())
+        if not snapshot.state.over and _unheard(snapshot):
+            snapshot = wait_until(job, lambda s: s.state.over or not _unheard(s), timeout=SLACK)
+        if snapshot.state.over or _unheard(snapshot) or time.monotonic() >= end:
+            return snapshot
+
+
+def _unheard(snapshot: JobSnapshot) -> bool:
+    """Whether a job's keeper does not reach it; one without a keeper gets another."""
+    return bool(snapshot.trouble) and not snapshot.orphan
 
 
 def refuse_live(job: JobDirectory) -> None:

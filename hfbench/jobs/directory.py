@@ -85,6 +85,15 @@ class JobDirectory:
         return self.read("request.json") or {}
 
     @property
+    def newer(self) -> str:
+        """That a newer hfbench wrote the request, so that some of it may be misread here; empty where none did."""
+        version = self.request.get("v")
+        if not isinstance(version, int) or version <= REQUEST_VERSION:
+            return ""
+        who = f" ({told})" if (told := self.request.get("hfbench")) else ""
+        return f"a newer hfbench{who} wrote this job: this one may misread it"
+
+    @property
     def grace(self) -> float:
         """Seconds this job is given to stop when it is asked to."""
         asked = self.request.get("grace")

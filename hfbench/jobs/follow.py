@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from hfbench.jobs.directory import JobDirectory
+from hfbench.jobs.launch import adopt
 from hfbench.jobs.snapshot import Follower, JobSnapshot, read_job
 from hfbench.jobs.tail import read_at
 
@@ -17,10 +18,15 @@ FASTEST, SLOWEST = 0.02, 0.2
 def snapshots(
     job: JobDirectory, *, stop: Callable[[], bool] = lambda: False, sleep: Callable[[float], object] = time.sleep
 ) -> Iterator[JobSnapshot]:
-    """A snapshot now and after every change, the last one when the job is over or `stop()` says so."""
+    """A snapshot now and after every change, the last one when the job is over or `stop()` says so.
+
+    A job elsewhere whose keeper is gone gets another: nothing new would ever be heard of it else.
+    """
     follower, last, pause = Follower(job), None, FASTEST
     while not stop():
         snapshot = follower.read()
+        if snapshot.orphan:
+            adopt([job])
         if snapshot is not last:
             last, pause = snapshot, FASTEST
             yield snapshot
@@ -45,12 +51,14 @@ def log_lines(job: JobDirectory) -> Iterator[str]:
     """What the worker prints, line by line, until the job is over; bytes that are not UTF-8 stay escapes."""
     follower, partial, offset = Follower(job), b"", 0
     while True:
-        over = follower.read().state.over  # asked before reading, so that the last lines are not missed
+        snapshot = follower.read()  # before the log, so that its last lines are not missed
+        if snapshot.orphan:
+            adopt([job])
         while chunk := read_at(job.log, offset):
             offset += len(chunk)
             *lines, partial = (partial + chunk).split(b"\n")
             yield from (line.decode("utf-8", "surrogateescape") for line in lines)
-        if over:
+        if snapshot.state.over:
             if partial:
                 yield partial.decode("utf-8", "surrogateescape")
             return

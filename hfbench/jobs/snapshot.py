@@ -243,7 +243,7 @@ def _where_it_stands(job: JobDirectory, snapshot: JobSnapshot, alive: bool) -> J
     if placement is None:
         return snapshot
     orphan = not alive and not snapshot.state.over
-    trouble = "its keeper is gone; hfbench jobs starts another" if orphan else placement.trouble
+    trouble = "its keeper is gone; hfbench starts another" if orphan else placement.trouble
     told: dict[str, Any] = {
         "trouble": "" if snapshot.state.over else trouble,
         "place": " on ".join(filter(None, (placement.id, placement.node))),

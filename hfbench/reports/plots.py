@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,9 @@ def svg(plot: Plot, number: int) -> str:
                 height = 0.9 + 0.28 * len(plot.names)
                 figure = _ratios(Figure(figsize=(WIDTH, height), layout="constrained"), plot)
         out = io.StringIO()
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        with warnings.catch_warnings():  # a glyph that only the font for measuring lacks: the page has fonts of its own
+            warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
+            figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     return for_page(out.getvalue(), number, plot.title)
 
 

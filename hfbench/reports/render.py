@@ -5,6 +5,7 @@ from __future__ import annotations
 from hfbench.compare.result import CompareResult
 from hfbench.compare.subject import Subject
 from hfbench.reports.document import Document
+from hfbench.reports.well_formed import well_formed
 
 SUFFIXES = {"md": ".md", "html": ".html", "csv": ".csv", "json": ".json", "junit": ".xml"}
 BY_SUFFIX = {suffix: name for name, suffix in SUFFIXES.items()} | {".htm": "html", ".markdown": "md"}
@@ -16,7 +17,7 @@ def render(format: str, document: Document, subject: Subject, comparison: Compar
         case "html":
             from hfbench.reports.html import html
 
-            return html(document)
+            return well_formed(html(document))
         case "csv":
             from hfbench.reports.data import csv_text
 
@@ -28,7 +29,7 @@ def render(format: str, document: Document, subject: Subject, comparison: Compar
         case "junit":
             from hfbench.reports.junit import junit
 
-            return junit(subject, comparison)
+            return well_formed(junit(subject, comparison))
         case _:
             from hfbench.reports.markdown import markdown
 

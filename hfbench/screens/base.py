@@ -132,10 +132,8 @@ class BenchScreen(Screen[None]):
         cramped = not small and (width < COLUMNS or height < ROWS)
         self.set_class(small, "-small")
         self.set_class(cramped, "-cramped")
-        made = f"made for {COLUMNS}x{ROWS} or more"
-        need = f"hfbench needs {LEAST_COLUMNS}x{LEAST_ROWS}, and is {made}" if small else f"{made}, some is left out"
         if small or cramped:
-            self.query_one("#small", Static).update(f"this terminal is {width}x{height}: {need}")
+            self.query_one("#small", Static).update(_too_small(width, height) if small else _cramped(width, height))
 
     @on(Trouble)
     def _trouble(self, message: Trouble) -> None:
@@ -178,6 +176,16 @@ class BenchScreen(Screen[None]):
     async def copy(self, text: str) -> None:
         """Copy a text and say by which route."""
         self.notify(await copy_text(self.app, text), markup=False)
+
+
+def _too_small(width: int, height: int) -> str:
+    need = f"hfbench needs {LEAST_COLUMNS}x{LEAST_ROWS}, and is made for {COLUMNS}x{ROWS} or more"
+    return f"this terminal is {width}x{height}: {need}"
+
+
+def _cramped(width: int, height: int) -> str:
+    """One line that itself fits into the smallest terminal that has it."""
+    return f"this terminal is {width}x{height}: some is left out below {COLUMNS}x{ROWS}"
 
 
 def _in_view(bar: FilterBar) -> bool:

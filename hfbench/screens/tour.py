@@ -23,8 +23,10 @@ class Tour:
     def __init__(self, app: Workbench) -> None:
         self.app = app
         self.at = 0
+        self._been = False
+        """Whether the user was where the stop is about while it was shown."""
         self._timer: Timer = app.set_interval(LOOKS, self.look)
-        self._shown: list[tuple[BenchScreen, int]] = []
+        self._shown: list[tuple[BenchScreen, int, bool]] = []
         self.look()
 
     @property
@@ -34,21 +36,24 @@ class Tour:
 
     def look(self) -> None:
         """Go on when the user did what the stop asks for, and have every screen show the stop."""
-        if self.stop.left(self.app):
-            self.at += 1
+        here = self.stop.here(self.app)
+        self._been = self._been or here
+        if self.stop.left(self.app) and (self._been or not self.stop.by_leaving):
+            self._go(self.at + 1)
+            here = self._been = self.stop.here(self.app)
         screens = [each for each in self.app.screen_stack if isinstance(each, BenchScreen) and each.is_mounted]
-        showing = [(each, self.at) for each in screens]
+        showing = [(each, self.at, here) for each in screens]
         if showing != self._shown:
             self._shown = showing
             for screen in screens:
-                self._card(screen).show(f"tour {self.at + 1}/{len(STOPS)}  {self.stop.title}", self._words())
+                self._card(screen).show(f"tour {self.at + 1}/{len(STOPS)}  {self.stop.title}", self._words(here))
 
     def step(self, by: int) -> None:
         """A stop forward or back without doing what it asks for; past the last one the tour ends."""
         if self.at + by >= len(STOPS):
             self.end()
             return
-        self.at = max(0, self.at + by)
+        self._go(max(0, self.at + by))
         self.look()
 
     def end(self) -> None:
@@ -59,8 +64,11 @@ class Tour:
             for card in screen.query(TourCard):
                 card.remove()
 
-    def _words(self) -> str:
-        return self.stop.words(self.app.config.keys)
+    def _go(self, place: int) -> None:
+        self.at, self._been = place, False
+
+    def _words(self, here: bool) -> str:
+        return self.stop.words(self.app.config.keys, here=here)
 
     def _card(self, screen: BenchScreen) -> TourCard:
         for card in screen.query(TourCard):

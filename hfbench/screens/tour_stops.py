@@ -23,10 +23,17 @@ class Stop:
     text: str
     left: Callable[[Workbench], bool] = lambda app: False
     """Whether the user did what the stop asks for."""
+    here: Callable[[Workbench], bool] = lambda app: True
+    """Whether what the stop is about is in front."""
+    place: str = ""
+    """Where that is, for who skipped to the stop and sees something else."""
+    by_leaving: bool = False
+    """The stop is left by leaving its place, so that one has to have been there."""
 
-    def words(self, keys: Mapping[str, str]) -> str:
-        """The text with the keys in force."""
-        return _KEY.sub(lambda found: keys.get(found[1], found[2]).partition(",")[0], self.text)
+    def words(self, keys: Mapping[str, str], *, here: bool = True) -> str:
+        """The text with the keys in force; it begins with the place for who is elsewhere."""
+        text = self.text if here or not self.place else f"{self.place}: {self.text}"
+        return _KEY.sub(lambda found: keys.get(found[1], found[2]).partition(",")[0], text)
 
 
 def _shows(name: str) -> Callable[[Workbench], bool]:
@@ -38,58 +45,81 @@ def _tab(name: str) -> Callable[[Workbench], bool]:
     return lambda app: type(getattr(app.screen, "front", None)).__name__ == name
 
 
+def _palette(app: Workbench) -> bool:
+    return isinstance(app.screen, CommandPalette)
+
+
 STOPS = (
     Stop(
         title="Models",
+        here=_shows("ModelsScreen"),
+        place="On the Models screen (`{app.models|1}`)",
         text="The models on this machine; hubs stand at the left. Below the list: what the model under the cursor is, "
         "and where it would load. `enter` opens it.",
         left=_shows("ModelScreen"),
     ),
     Stop(
         title="What is it?",
+        here=_shows("ModelScreen"),
+        place="On the screen of a model",
         text="Shape, bytes by dtype, and what is wrong, read from the files alone: no torch, and no code of the model. "
         "`{model.tensors|t}` shows its tensors.",
         left=_tab("TensorsTab"),
     ),
     Stop(
         title="Tensors",
+        here=_tab("TensorsTab"),
+        place="On the tensors of a model (`{model.tensors|t}`)",
         text="Names fold into patterns: `g` unfolds them, `{screen.filter|/}` filters as you type. A million rows feel "
         "like fifty. `{model.fit|f}` asks whether the model fits a card.",
         left=_tab("FitTab"),
     ),
     Stop(
         title="Will it fit?",
+        here=_tab("FitTab"),
+        place="On the fit of a model (`{model.fit|f}`)",
         text="Context by batch on a card you choose; arrows walk, `enter` shows the formula behind a number. "
         "`{model.bench|B}` measures the model on this machine.",
         left=_shows("LaunchScreen"),
     ),
     Stop(
         title="A form for every action",
+        here=_shows("LaunchScreen"),
+        place="On a form, such as `{model.bench|B}` opens on a model",
         text="The last line is the same thing as a command. A field takes one value, or several for a sweep. "
         "`{form.start|enter}` starts it as a job.",
         left=_shows("JobScreen"),
     ),
     Stop(
         title="A job",
+        here=_shows("JobScreen"),
+        place="On the screen of a job",
         text="It runs in a process of its own: close this terminal and it goes on. It stops when the interval of the "
         "median is narrow, and says when the machine was too noisy to believe. `{app.jobs|2}` lists all jobs.",
         left=_shows("JobsScreen"),
     ),
     Stop(
         title="Everything that runs or ran",
+        here=_shows("JobsScreen"),
+        place="On the Jobs screen (`{app.jobs|2}`)",
         text="Samples, log and environment are kept. `enter` opens one, a year later too. `{app.doctor|6}` looks for "
         "known traps of this machine.",
         left=_shows("DoctorScreen"),
     ),
     Stop(
         title="Doctor",
+        here=_shows("DoctorScreen"),
+        place="On the Doctor screen (`{app.doctor|6}`)",
         text="Each check with its evidence and its remedy. Whatever you look for, `{app.palette|:}` finds it by name.",
-        left=lambda app: isinstance(app.screen, CommandPalette),
+        left=_palette,
     ),
     Stop(
         title="The palette",
+        here=_palette,
+        place="In the palette (`{app.palette|:}`)",
         text="Every action and every screen: type a few letters of convert, engine or sweep. `esc` leaves it.",
-        left=lambda app: not isinstance(app.screen, CommandPalette),
+        left=lambda app: not _palette(app),
+        by_leaving=True,
     ),
     Stop(
         title="That is all",

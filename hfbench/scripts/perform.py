@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -160,13 +160,14 @@ def _followed(
     began: float,
 ) -> Outcome:
     snapshot: JobSnapshot | None = None
-    told = ""
+    told = set[str]()
     try:
         started(job.id)
         for snapshot in snapshots(job, stop=ended):
-            if snapshot.state is State.QUEUED and (waiting := _waiting(job, snapshot)) != told:
-                told = waiting
-                say(told)
+            for obstacle in _obstacles(job, snapshot):
+                if obstacle not in told:
+                    told.add(obstacle)
+                    say(obstacle)
     finally:
         if snapshot is None or not snapshot.state.over:
             snapshot = _stopped(job, say)
@@ -187,11 +188,16 @@ def outcome_of(job: JobDirectory, snapshot: JobSnapshot, *, seconds: float, inte
     )
 
 
-def _waiting(job: JobDirectory, snapshot: JobSnapshot) -> str:
-    """What a queued job waits for: another that holds its device, or what its executor says."""
+def _obstacles(job: JobDirectory, snapshot: JobSnapshot) -> Iterator[str]:
+    """What a queued job waits for, be it another that holds its device, and what keeps one from being heard of."""
+    if snapshot.trouble and not snapshot.state.over:
+        yield f"{job.short_id}: {snapshot.trouble}"
+    if snapshot.state is not State.QUEUED:
+        return
     if snapshot.waits_elsewhere:
-        return f"{job.short_id} is queued on {snapshot.on}: {snapshot.waits_for}"
-    return f"{job.short_id} waits for {snapshot.waits_for or 'another job'}, which holds {snapshot.device}"
+        yield f"{job.short_id} is queued on {snapshot.on}: {snapshot.waits_for}"
+    else:
+        yield f"{job.short_id} waits for {snapshot.waits_for or 'another job'}, which holds {snapshot.device}"
 
 
 def _stopped(job: JobDirectory, say: Callable[[str], object]) -> JobSnapshot:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,10 @@ from hfbench.text import did_you_mean
 
 VERSION = 1
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+KINDS = ("conductor", "planned", "step", "ended", "again")
+"""What a line of the journal tells of."""
+LATEST = ("last", "@")
+"""What stands for the latest sweep."""
 CHUNK = 1 << 20
 
 
@@ -131,14 +135,21 @@ def sweep_folders(root: Path) -> list[SweepFolder]:
     return [SweepFolder(root / name) for name in sorted(named)]
 
 
+def newer_line(line: Mapping[str, Any]) -> bool:
+    """Whether a newer hfbench wrote a line of the journal, in a form that this one may not know."""
+    version, kind = line.get("v"), line.get("kind")
+    return (isinstance(version, (int, float)) and version > VERSION) or (isinstance(kind, str) and kind not in KINDS)
+
+
 def find_sweep(root: Path, name: str) -> SweepFolder:
-    """The sweep of that name, or the one whose name alone begins so; `last` is the latest. NoSuchSweep otherwise."""
+    """The sweep of that name, or the one whose name alone begins so; `last` is the latest unless an old one is called
+    so. NoSuchSweep otherwise."""
     known = sweep_folders(root)
-    if name in ("last", "@") and known:
-        return max(known, key=lambda each: made(each))
     for each in known:
         if each.name == name:
             return each
+    if name in LATEST and known:
+        return max(known, key=lambda each: made(each))
     if len(begun := [each for each in known if name and each.name.startswith(name)]) == 1:
         return begun[0]
     if begun:

@@ -19,6 +19,16 @@ def best_cell(snapshot: SweepSnapshot, metric: str) -> CellView | None:
     return (min if sense == "lower" else max)(having, key=lambda cell: cell.metrics[metric].value)
 
 
+def undecided(snapshot: SweepSnapshot, metric: str) -> bool:
+    """Whether the samples do not tell which cell has the best median: the interval of the best one, or of a rival, is
+    not known or reaches the other's. Numbers that come without samples are taken as they are."""
+    best, (stem, _, part) = best_cell(snapshot, metric), metric.rpartition(".")
+    if best is None or part != "p50" or f"{stem}.n" not in best.metrics:
+        return False
+    rivals = [cell for cell in snapshot.cells if metric in cell.metrics and cell is not best]
+    return any(_overlap(_interval(best, stem), _interval(rival, stem)) for rival in rivals)
+
+
 def grid(snapshot: SweepSnapshot, metric: str, x: str, y: str) -> Grid:
     """A metric with the values of the axis `x` as columns and those of `y` as rows; an empty `y` makes one row.
 
@@ -100,6 +110,17 @@ def index(axis: Axis, value: Plain) -> int:
     return next(
         n for n, each in enumerate(axis.values) if each == value and isinstance(each, bool) == isinstance(value, bool)
     )
+
+
+def _interval(cell: CellView, stem: str) -> tuple[float, float] | None:
+    """Where the median of a summary lies; None where too few samples or a drift left that open."""
+    low, high = cell.metrics.get(f"{stem}.ci_low"), cell.metrics.get(f"{stem}.ci_high")
+    return (low.value, high.value) if low and high else None
+
+
+def _overlap(one: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
+    """Whether two intervals may hold the same value; one that is not known may hold any."""
+    return one is None or other is None or (one[0] <= other[1] and other[0] <= one[1])
 
 
 def _better(one: CellView, other: CellView, metric: str) -> CellView:

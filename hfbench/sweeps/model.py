@@ -61,7 +61,8 @@ class CellView:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SweepSnapshot:
     """One sweep. `seconds` is the time somebody conducted it; `left_s` is an estimate, and `left_from` says from what;
-    `newer` that a newer hfbench wrote the folder, of which only what is known here can be shown."""
+    `newer` that a newer hfbench wrote the folder, of which only what is known here can be shown; `lost` how many cells
+    began of which the journal tells nothing, because it was emptied."""
 
     name: str
     folder: Path
@@ -75,6 +76,7 @@ class SweepSnapshot:
     axes: tuple[Axis, ...] = ()
     cells: tuple[CellView, ...] = ()
     newer: bool = False
+    lost: int = 0
 
     def counts(self) -> dict[CellState, int]:
         """How many cells are in each state, the states in the order of a cell's life."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from hfbench.jobs.directory import JobDirectory
-from hfbench.jobs.snapshot import Follower
+from hfbench.jobs.snapshot import Follower, JobSnapshot
 from hfbench.jobs.state import State
 from hfbench.paths import jobs_root
-from hfbench.sweeps.folder import LineTail, SweepFolder, made, sweep_folders
+from hfbench.sweeps.folder import LineTail, SweepFolder, made, newer_line, sweep_folders
 from hfbench.sweeps.grid import best_cell, grid, pareto
 from hfbench.sweeps.metrics import figures, metric_names, outputs_hash, prefixes
 from hfbench.sweeps.model import (
@@ -65,6 +65,9 @@ class SweepFollower:
         self._stopped = False
         self._why = ""
         self._unknown = False
+        self._damaged = 0
+        self._lost: set[object] = set()
+        """Cells that the results tell of and the journal does not."""
 
     def read(self) -> SweepSnapshot:
         """The sweep as it is now."""
@@ -92,10 +95,12 @@ class SweepFollower:
             axes=self._axes,
             cells=cells,
             newer=self.folder.newer or self._unknown,
+            lost=0 if self._cells else len(self._lost),
         )
 
     def _fold(self, line: Mapping[str, Any]) -> None:
-        """Take one line of the journal in; one that lacks what is known of its kind is passed over."""
+        """Take one line of the journal in; one that lacks what is known of its kind is passed over and counted."""
+        self._unknown |= newer_line(line)
         try:
             at, kind = float(line["at"]), line["kind"]
             if self._sessions and (kind != "conductor" or line["did"] in ENDS):
@@ -110,12 +115,10 @@ class SweepFollower:
                 case "ended":
                     self._ended(line)
                 case "again":
-                    for number in line["cells"]:
-                        self._again(self._cells[number])
-                case _:
-                    self._unknown = True
+                    for cell in [self._cells[number] for number in line["cells"]]:  # all or none
+                        self._again(cell)
         except (LookupError, TypeError, ValueError, AttributeError):
-            return
+            self._damaged += 1
 
     def _conductor(self, line: Mapping[str, Any], at: float) -> None:
         self._stopped, self._why = line["did"] == "stopped", str(line.get("why") or "")
@@ -165,7 +168,10 @@ class SweepFollower:
     def _take(self, event: Mapping[str, Any]) -> None:
         """Take one event of the results in: of a finished step, its figures."""
         try:
-            cell = self._cells[event["number"]]
+            if (number := event["number"]) not in self._cells:
+                self._lost.add(number)
+                return
+            cell = self._cells[number]
             if event["event"] == "step_finished" and (given := outputs_hash(event.get("result"))):
                 cell.outputs[int(event["attempt"])] = given
             if event["event"] == "step_finished" and (prefix := self._prefixes.get(event["step"])) is not None:
@@ -187,8 +193,7 @@ class SweepFollower:
         if not conducted and (job is None or job.state.over):
             return replace(view, state="queued", reason=job.reason if job else "")
         if job and job.state is State.QUEUED:
-            why = job.waits_for if job.on else f"waits for {job.waits_for or job.device or 'its turn'}"
-            return replace(view, state="queued", reason=why)
+            return replace(view, state="queued", reason=_waiting(job))
         share = job.progress.share if job and job.progress else None
         count = max(1, len(self._steps))
         progress = None if share is None and count == 1 else (cell.steps_done + (share or 0.0)) / count
@@ -205,11 +210,21 @@ class SweepFollower:
 
     def _reason(self, state: SweepState) -> str:
         name = self.folder.name
+        if not self.folder.path.exists():
+            return "its folder is gone"
         if not self.folder.about:
             return "sweep.json is absent or damaged"
         if self.folder.newer or self._unknown:
             made_by = self.folder.about.get("hfbench") or "a newer version"
             return f"written by hfbench {made_by}, which is newer than this one: shown as far as it can be read"
+        damaged = f"damaged lines of its journal, which were passed over: {self._damaged}" if self._damaged else ""
+        return "; ".join(filter(None, [self._standing(state, name), damaged]))
+
+    def _standing(self, state: SweepState, name: str) -> str:
+        """Why nobody conducts it, and how it goes on; empty while somebody does and when it is done."""
+        if self._lost and not self._cells and state != "running":
+            lost = f"its journal is empty: what it told of cells that were begun is lost ({len(self._lost)} or more)"
+            return f"{lost}; hfbench sweep resume {name} takes up those of their jobs that are still there"
         if state == "stopped":
             return f"{self._why or 'it was stopped'}; hfbench sweep resume {name} goes on"
         if state == "interrupted":
@@ -221,6 +236,14 @@ class SweepFollower:
         if now is not None and spans:
             spans[-1] = spans[-1][0], max(now, spans[-1][1])
         return sum(end - begin for begin, end in spans)
+
+
+def _waiting(job: JobSnapshot) -> str:
+    """What a queued job waits for: what its executor says, or who holds its device."""
+    if job.on:
+        return job.waits_for
+    holds = f", which holds {job.device}" if job.waits_for and job.device else ""
+    return f"waits for {job.waits_for or job.device or 'its turn'}{holds}"
 
 
 def read_sweep(folder: Path) -> SweepSnapshot:

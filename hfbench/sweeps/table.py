@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hfbench.sweeps.grid import best_cell, known_metric
+from hfbench.sweeps.grid import best_cell, known_metric, undecided
 from hfbench.sweeps.metrics import metric_names
 from hfbench.sweeps.model import CellView, Figure, SweepSnapshot, value_text
 from hfbench.text import cells, printable
@@ -21,13 +21,14 @@ USUAL = 4
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """The cells of a sweep with some metrics; a metric that a cell lacks is None in its row. `best` has the number of
-    the best cell by metric, for those that can be better."""
+    the best cell by metric, for those that can be better; `undecided` are metrics whose samples do not tell it."""
 
     name: str
     axes: tuple[str, ...]
     metrics: tuple[str, ...]
     rows: tuple[CellView, ...]
     best: dict[str, int]
+    undecided: frozenset[str] = frozenset()
 
     @property
     def outputs(self) -> bool:
@@ -48,7 +49,8 @@ def table(snapshot: SweepSnapshot, metrics: Sequence[str] = ()) -> Table:
     chosen = tuple(metrics) or usual_metrics(snapshot)
     best = {metric: cell.number for metric in chosen if (cell := best_cell(snapshot, metric))}
     axes = tuple(axis.name for axis in snapshot.axes)
-    return Table(name=snapshot.name, axes=axes, metrics=chosen, rows=snapshot.cells, best=best)
+    open_ones = frozenset(metric for metric in best if undecided(snapshot, metric))
+    return Table(name=snapshot.name, axes=axes, metrics=chosen, rows=snapshot.cells, best=best, undecided=open_ones)
 
 
 def usual_metrics(snapshot: SweepSnapshot) -> tuple[str, ...]:
@@ -60,11 +62,11 @@ def usual_metrics(snapshot: SweepSnapshot) -> tuple[str, ...]:
 
 
 def lines_of_table(told: Table) -> list[str]:
-    """The table for people, columns aligned; the best of a metric has a star."""
+    """The table for people, columns aligned; the best of a metric has a star, and `?` where that is undecided."""
     heads = ["CELL", *told.axes, "STATE", *told.metrics, *(["OUTPUTS"] if told.outputs else [])]
     texts = [heads]
     for row in told.rows:
-        figures = [_shown(row.metrics.get(name), best=told.best.get(name) == row.number) for name in told.metrics]
+        figures = [_shown(row.metrics.get(name), _sign(told, row, name)) for name in told.metrics]
         values = [value_text(row.values.get(axis)) for axis in told.axes]
         texts.append([str(row.number), *values, row.state, *figures, *([row.outputs] if told.outputs else [])])
     safe = [[printable(each) for each in line] for line in texts]
@@ -82,6 +84,11 @@ def notes_of_table(told: Table) -> list[str]:
     notes = [
         f"{count} of the finished cells {'lacks' if count == 1 else 'lack'} {metric}"
         for metric, count in told.lacking().items()
+    ]
+    notes += [
+        f"best {metric}, undecided: the intervals of medians overlap, or too few samples tell none"
+        for metric in told.metrics
+        if metric in told.undecided
     ]
     notes += [
         f"cell {row.number} ({row.label or 'without values'}) {row.state}: {row.reason}"
@@ -129,10 +136,14 @@ def _plain(figure: Figure | None) -> dict[str, Any] | None:
     return None if figure is None else {"value": figure.value, "unit": figure.unit, "better": figure.better}
 
 
-def _shown(figure: Figure | None, *, best: bool) -> str:
-    if figure is None:
-        return "-"
-    return f"{show_value(figure.value, figure.unit)}{' *' if best else ''}"
+def _shown(figure: Figure | None, sign: str) -> str:
+    return f"{show_value(figure.value, figure.unit)}{sign}" if figure else "-"
+
+
+def _sign(told: Table, row: CellView, metric: str) -> str:
+    if told.best.get(metric) != row.number:
+        return ""
+    return " *?" if metric in told.undecided else " *"
 
 
 def _padded(text: str, width: int, *, right: bool) -> str:

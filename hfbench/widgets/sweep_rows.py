@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 
+from hfbench.sweeps.grid import undecided
 from hfbench.sweeps.model import CellState, CellView, SweepRow, SweepSnapshot, SweepState, value_text
 from hfbench.text import printable
 from hfbench.units import show_ago, show_elapsed, show_seconds, show_value
@@ -87,9 +88,10 @@ def head_lines(
     if best is not None and leading in best.metrics:
         figure = best.metrics[leading]
         value = f"{printable(leading)} {show_value(figure.value, figure.unit)}"
-        room = max(0, width - len("best ") - width_of(value) - GAP)
+        sign = "best, undecided " if undecided(snapshot, leading) else "best "
+        room = max(0, width - len(sign) - width_of(value) - GAP)
         label = clip(f"cell {best.number}, {printable(best.label)}", room, ellipsis=glyphs.ellipsis)
-        lines.append([("best ", "muted"), (value, "ok"), (" " * GAP, ""), (label, "")])
+        lines.append([(sign, "muted"), (value, "ok"), (" " * GAP, ""), (label, "")])
     return lines
 
 

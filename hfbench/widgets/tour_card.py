@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widgets import Static
 
-TURN = "> next  < back"
+TURN = "> skip  < back"
 
 
 class TourCard(Static):

@@ -39,6 +39,12 @@ LINES = {
     "hfbench jobs show ab": "hfbench jobs show abc123",
     "hfbench jobs show 2026": f"hfbench jobs show {JOB}",
     "hfbench check lab-org/mod": "hfbench check lab-org/model-7",
+    "hfbench compare night": "hfbench compare nightly",
+    "hfbench compare nightly gri": "hfbench compare nightly grid",
+    "hfbench compare nightly ab": "hfbench compare nightly abc123",
+    "hfbench report JOB --against night": "hfbench report JOB --against nightly",
+    "hfbench doctor --on slu": "hfbench doctor --on slurm:",
+    "hfbench doctor --on h10": "hfbench doctor --on h100",
     "hfbench jobs wait --js": "hfbench jobs wait --json",
     "hfbench completions zs": "hfbench completions zsh",
 }
@@ -61,6 +67,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shells")
     (folder / "home" / "jobs" / JOB).mkdir(parents=True)
     (folder / "home" / "jobs" / JOB / "request.json").write_text("{}")
+    (folder / "home" / "baselines").mkdir()
+    (folder / "home" / "baselines" / "nightly.json").write_text("{}")
+    (folder / "home" / "sweeps" / "grid").mkdir(parents=True)
+    (folder / "home" / "sweeps" / "grid" / "sweep.json").write_text("{}")
+    (folder / "home" / "config").mkdir()
+    (folder / "home" / "config" / "config.toml").write_text('[executors.h100]\nkind = "ssh"\nhost = "h100"\n')
     (folder / "hub" / "models--lab-org--model-7" / "snapshots" / "1").mkdir(parents=True)
     (folder / "bin").mkdir()
     program = folder / "bin" / "hfbench"
@@ -174,7 +186,7 @@ def test_every_housekeeping_command_tells_what_it_takes(tree: Tree) -> None:
 def test_values_are_asked_without_textual_or_anything_heavy(home: Path) -> None:
     code = (
         "import sys; from hfbench.cli import main; [main(['completions', 'values', kind]) for kind in"
-        " ('model', 'job', 'sweep', 'environment', 'device')]; print('loaded', *sys.modules)"
+        " ('model', 'job', 'sweep', 'measured', 'place', 'environment', 'device')]; print('loaded', *sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules = set(done.stdout.rpartition("loaded")[2].split())
@@ -214,6 +226,44 @@ def test_the_manual_page_tells_every_command_with_its_own_options(tree: Tree) ->
             for each in (*command.options, *command.operands):
                 assert each in common or "--help" in each.names or (each.names or (each.shown,))[-1] in section
     assert {"EXIT STATUS", "FILES"} <= {part.splitlines()[0] for part in sections}
+
+
+@pytest.fixture
+def on_terminal(tmp_path: Path) -> Callable[..., str]:
+    """What `hfbench man` shows on a terminal where the path holds only these programs."""
+
+    def shown(**programs: str) -> str:
+        for name, text in programs.items():
+            (tmp_path / name).write_text(text)
+            (tmp_path / name).chmod(0o755)
+        pid, fd = pty.fork()
+        if pid == 0:
+            environment = {**os.environ, "PATH": str(tmp_path), "COLUMNS": "80"}
+            os.execve(sys.executable, [sys.executable, "-m", "hfbench", "man"], environment)
+        seen = b""
+        try:
+            while part := os.read(fd, 65536):
+                seen += part
+        except OSError:  # how a terminal says that the other side is gone
+            pass
+        os.close(fd)
+        os.waitpid(pid, 0)
+        return seen.decode()
+
+    return shown
+
+
+def test_on_a_terminal_man_shows_the_page(on_terminal: Callable[..., str]) -> None:
+    text = on_terminal(man='#!/bin/sh\nread -r first\necho "man $* got $first"\nexec /bin/cat > /dev/null\n')
+    assert text.startswith("man -l - got .TH HFBENCH 1")
+    assert "SYNOPSIS" not in text
+
+
+@pytest.mark.parametrize("programs", [{}, {"man": "#!/bin/sh\nexit 1\n"}], ids=["none", "one that cannot"])
+def test_without_a_man_the_page_is_plain_text(on_terminal: Callable[..., str], programs: dict[str, str]) -> None:
+    lines = on_terminal(**programs).splitlines()
+    assert "    hfbench - a terminal workbench for model ops on GPU boxes" in lines
+    assert not any(line.startswith(".") or "\\" in line for line in lines)
 
 
 def test_formatters_find_no_fault_in_the_manual_page(tree: Tree, tmp_path: Path) -> None:

@@ -114,6 +114,14 @@ def test_every_row_fits_eighty_columns() -> None:
     assert lines[1].startswith("0123ab  cancelling  a_very.long...")
 
 
+def test_a_job_that_a_newer_hfbench_wrote_is_told_as_such(hfbench: Hfbench, finished: JobDirectory) -> None:
+    assert "a newer hfbench" not in hfbench("jobs", "show", "last").stdout
+    finished.write("request.json", {**finished.request, "v": 2, "hfbench": "9.9"})
+    for words in (("jobs", "show", "last"), ("report", "last"), ("compare", "last", "last")):
+        done = hfbench(*words)
+        assert "a newer hfbench (9.9) wrote this job" in " ".join((done.stdout + done.stderr).split()), words
+
+
 def test_show_tells_all_about_one_job(hfbench: Hfbench, finished: JobDirectory) -> None:
     told = hfbench("jobs", "show", finished.short_id).stdout
     for part in (finished.id, "finished", str(finished.path), "to", "doubled"):

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -15,9 +16,11 @@ from pathlib import Path
 import pytest
 
 from hfbench.commands.sweep import main
+from hfbench.commands.sweep_follow import _Waits
 from hfbench.errors import UsageError
 from hfbench.exits import Exit
 from hfbench.paths import sweeps_root
+from hfbench.sweeps.model import CellView
 from hfbench.sweeps.snapshot import read_sweep
 
 Hfbench = Callable[..., subprocess.CompletedProcess[str]]
@@ -75,6 +78,7 @@ def test_a_script_with_one_name_twice_is_refused_with_what_to_give(
         (["run", "toy.count", "--vary", "to=1", "--to", "2"], "unrecognized arguments: --to"),
         (["run", "toy.count", "--to", "2"], "no field varies"),
         (["run", "toy.count", "--vary", "to=1", "--name", "../x"], "cannot be the name of a sweep"),
+        (["run", "toy.count", "--vary", "to=1", "--name", "last"], "'last' stands for the latest sweep"),
         (["run", "toy.count", "--vary", "to=1", "--slots", "0"], "not a number of cells"),
         (["run", "toy.count", "--vary", "to=1", "--on", "moon"], "no executor is called 'moon'"),
         (["run", "toy.cuont", "--vary", "to=1"], "neither a script nor an action"),
@@ -154,3 +158,42 @@ def test_a_refusal_that_is_expected_is_no_failure_of_its_cell(
     assert (first.state, first.expectations) == ("done", (1, 0))
     assert (second.state, second.expectations) == ("failed", (0, 1))
     assert "the toy is broken" in second.reason
+
+
+def test_a_sweep_that_is_over_keeps_no_other_from_being_cancelled_and_told(
+    hfbench: Hfbench, toy_actions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hfbench(*COUNT, "--vary", "to=1", "--name", "twin")
+    hfbench(*COUNT, "--vary", "to=5000", "--name", "m1", "--detach")
+    assert main(["cancel", "m1", "twin"]) == Exit.USAGE
+    told = capsys.readouterr()
+    assert told.out.startswith("m1  stopped: stopped on request")
+    assert "twin: nobody conducts it" in told.err
+    assert main(["rm", "m1"]) == Exit.OK
+    assert capsys.readouterr().out == "removed m1\n"
+
+
+def test_a_wait_that_lasts_is_told_once_with_who_holds_the_device() -> None:
+    why = "waits for a-1234, which holds cuda:0"
+    cells = [CellView(number=n, values={"to": n}, state="queued", reason=why, on="local") for n in (1, 2)]
+    waits = _Waits()
+    assert waits.news(cells, 0.0) == []
+    assert waits.news([], 1.0) == []
+    assert waits.news(cells, 1.2) == [], "it passed on meanwhile"
+    assert waits.news(cells, 3.0) == [f"to=1 {why}"]
+    assert waits.news(cells, 9.0) == []
+
+
+def test_a_sweep_whose_folder_is_deleted_under_it_is_told_in_the_foreground(toy_actions: Path, home: Path) -> None:
+    from conftest import command
+
+    words = command([*COUNT, "--vary", "to=1,5000", "--name", "short-lived"])
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    folder = sweeps_root() / "short-lived"
+    while not folder.exists() or read_sweep(folder).counts()["done"] == 0:
+        assert process.poll() is None
+        time.sleep(0.05)
+    shutil.rmtree(folder)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == Exit.FAILED
+    assert "short-lived: its folder is gone; its conductor stops its jobs and leaves" in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,3 +39,19 @@ def test_advice_is_told_once_and_other_lines_of_the_log_are_left_to_the_job(caps
     for _ in range(2):
         told.advice(JobSnapshot(id="", action="", state=State.RUNNING, logs=logs))
     assert capsys.readouterr().err == "hfbench: give --budget 9s\n"
+
+
+def test_what_keeps_a_job_elsewhere_waiting_is_a_line_each_and_none_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    told = watching.JobLines(live=False)
+    waits = JobSnapshot(id="", action="", state=State.QUEUED, on="slurm:gpu", waits_for="waits for free resources")
+    for snapshot in (
+        JobSnapshot(id="", action="", on="slurm:gpu", trouble="slurmctld does not answer"),
+        waits,
+        replace(waits, trouble="slurmctld does not answer"),
+        JobSnapshot(id="", action="", state=State.FINISHED, trouble="over"),
+    ):
+        told.obstacle(snapshot)
+    assert capsys.readouterr().err.splitlines() == [
+        "hfbench: slurmctld does not answer",
+        "hfbench: queued on slurm:gpu: waits for free resources",
+    ]

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 from measured_runs import HERE, make_job, result, times
 
+from hfbench.compare.baselines import keep
 from hfbench.compare.comparing import compare
+from hfbench.compare.reading import read_subject
 from hfbench.compare.result import Word
+from hfbench.errors import UsageError
 from hfbench.paths import sweeps_root
 
 
@@ -46,6 +49,23 @@ def test_a_wrong_condition_ends_with_2_and_points_at_the_place(pair: tuple[str, 
     assert "'tpot.p50 > 1.05y', column 16: unknown unit 'y'" in done.stderr
 
 
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_condition_is_refused_and_not_dropped(pair: tuple[str, str], text: str) -> None:
+    done = hfbench("compare", *pair, "--fail-if", text)
+    assert (done.returncode, "--fail-if was given with nothing in it" in done.stderr) == (2, True)
+    beside = hfbench("compare", *pair, "--fail-if", "tpot > 9x", "--fail-if", text)
+    assert (beside.returncode, "here the name of a metric is missing" in beside.stderr) == (2, True)
+
+
+def test_a_gate_that_compared_nothing_ends_with_1_and_says_so() -> None:
+    a = make_job(result(times(0.05)), number=1)
+    b = make_job(None, number=2, last={"kind": "failed", "error": {"found": "out of memory", "exit": 1}})
+    done = hfbench("compare", a, b, "--fail-if", "tpot.p50 > 1.05x")
+    assert done.returncode == 1
+    assert "nothing was compared: that is a failure" in done.stderr
+    assert hfbench("compare", a, b).returncode == 0
+
+
 def test_a_baseline_is_set_listed_shown_compared_and_removed(pair: tuple[str, str]) -> None:
     assert hfbench("baseline", "set", "nightly", pair[0]).returncode == 0
     assert hfbench("baseline", "list").stdout.startswith("nightly  ")
@@ -57,6 +77,23 @@ def test_a_baseline_is_set_listed_shown_compared_and_removed(pair: tuple[str, st
     assert hfbench("baseline", "rm", "nightly", "absent").returncode == 2
     assert hfbench("baseline", "rm", "nightly").returncode == 0
     assert "no baselines yet" in hfbench("baseline", "list").stdout
+
+
+@pytest.mark.parametrize("name", ["last", "3f9a1c", "2026-11-29T20-11-04-bench.generate-3f9a1c", "grid"])
+def test_a_name_that_means_a_job_or_a_sweep_is_none_for_a_baseline(name: str) -> None:
+    job = make_job(result(times(0.05)), number=1)
+    make_sweep("grid", {1: job})
+    with pytest.raises(UsageError, match=r"stands for a job|is the name of a sweep"):
+        keep(name, read_subject(job), replace_it=True)
+
+
+def test_a_baseline_that_is_named_as_a_job_is_does_not_hide_it() -> None:
+    job = make_job(result(times(0.05)), number=1)
+    file = keep("plain", read_subject(job), replace_it=False)
+    for name in ("last", job[-6:]):
+        file.with_name(f"{name}.json").write_bytes(file.read_bytes())
+        with pytest.raises(UsageError, match=f"baseline:{name} and job:{name}"):
+            read_subject(name)
 
 
 def test_markdown_goes_to_stdout_and_a_named_file_is_written(pair: tuple[str, str], tmp_path: Path) -> None:

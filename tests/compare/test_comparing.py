@@ -103,7 +103,7 @@ def test_a_job_without_a_result_is_a_sentence_and_its_condition_does_not_pass(
     compared = compare([a, b], fail_if=["tpot.p50 > 1.05x"])
     assert found in compared.pairs[0].sentence
     assert compared.conditions[0].outcome is Outcome.NOT_ASKED
-    assert compared.exit == 0
+    assert compared.exit == 1
     assert compared.open_conditions
     assert compare([a, b], fail_if=["tpot.p50 > 1.05x"], strict=True).exit == 1
 
@@ -189,7 +189,8 @@ def test_a_damaged_baseline_and_one_of_a_newer_version_are_sentences() -> None:
 
 def test_a_word_for_several_things_must_say_which(tmp_path: Path) -> None:
     a = make_job(result(times(0.05)), number=1)
-    keep(a, read_subject(a), replace_it=False)
+    kept = keep("other", read_subject(a), replace_it=False)
+    kept.rename(kept.with_name(f"{a}.json"))  # as an older version would have kept it
     with pytest.raises(UsageError, match=r"stands for several things: baseline:.* and job:"):
         read_subject(a)
     assert read_subject(f"job:{a}").kind == "job"
@@ -251,9 +252,21 @@ def test_a_run_in_turns_stands_alone_and_its_rows_are_the_sides() -> None:
     found = compare([job], fail_if=["tpot.p50 > 1.05x"])
     assert words(found) == [Word.SLOWER]
     assert found.pairs[0].verdicts.__next__().method == "in turns"
+    assert any("B/A is the median of the rounds' ratios" in line for line in found.lines())
     assert found.exit == 1
     with pytest.raises(UsageError, match="one thing alone cannot be compared"):
         compare([make_job(result(times(0.05)), number=2)])
+
+
+def test_samples_that_are_no_numbers_are_told_below_the_table_and_huge_ones_break_nothing() -> None:
+    good, bad = result(times(0.05, seed=1)), result(times(0.05, seed=2))
+    bad["metrics"]["tpot"]["samples"][3:6] = [float("nan")] * 3
+    huge = result(times(0.05, seed=3))
+    huge["metrics"]["tpot"].update(samples=[1e308, 5e-324] * 50, p50=1e308, mean=1e308)
+    jobs = [make_job(each, number=place) for place, each in enumerate((good, bad, huge), 1)]
+    found = compare(jobs, fail_if=["tpot.p50 > 1.05x", "tpot.mean > 1 s"])
+    assert "B: 3 of 100 samples of tpot are no finite numbers and are left out" in found.pairs[0].cells[0].lacking
+    assert max(len(line) for line in found.lines() if line.startswith(("tpot", "throughput"))) <= 80
 
 
 def test_modes_of_one_run_are_compared_with_the_first_which_is_eager() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
 from measured_runs import result, times
 
-from hfbench.compare.judging import Spoil, judge_metric, spoils_of_run
+from hfbench.compare.intervals import interval_of, paired_ratios
+from hfbench.compare.judging import Spoil, estimate, judge_metric, spoils_of_run
 from hfbench.compare.metrics import Metric, better_of, metrics_of, single_figures
 from hfbench.compare.result import MetricVerdict, Word
 from hfbench.gpu.timing.verdicts import Word as Against
@@ -45,6 +47,35 @@ def test_equal_runs_are_the_same_and_few_or_wild_samples_leave_it_open() -> None
     wild = judged(times(0.05, spread=0.3, count=20, seed=1), times(0.055, spread=0.3, count=20, seed=2))
     assert wild.word is Word.UNDECIDED
     assert "more samples" in wild.reason
+
+
+def summarised(values: list[float], middle: float) -> Metric:
+    """A metric of a file that somebody else wrote: samples of any size, summary as told."""
+    told = {"p50": middle, "mean": middle, "unit": "s", "n": len(values), "samples": values}
+    return metrics_of({"metrics": {"tpot": told}})["tpot"]
+
+
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize("statistic", ["p50", "mean", "p90"])
+def test_samples_at_the_ends_of_what_a_number_can_hold_are_judged_and_never_overflow(
+    paired: bool, statistic: str
+) -> None:
+    huge, tiny = summarised([1e308] * 30, 1e308), summarised([5e-324] * 30, 5e-324)
+    mixed = summarised([1e308, 5e-324] * 15, 1.0)
+    for a in (huge, tiny, mixed):
+        for b in (huge, tiny, mixed):
+            assert judge_metric(a, b, paired=paired).word in (Word.SAME, Word.UNDECIDED)
+            found = estimate(a, b, statistic, paired=paired) if statistic != "p90" else None
+            assert found is None or found.ratio is None or 0 < found.ratio < math.inf
+            interval_of(a.values, statistic)
+
+
+def test_a_sample_that_is_no_number_leaves_its_round_out_and_moves_no_other() -> None:
+    a = summarised([1.0, math.nan, 2.0, 3.0], 2.0)
+    b = summarised([2.0, 9.0, 4.0, 6.0], 4.0)
+    assert paired_ratios(a.taken, b.taken) == [2.0, 2.0, 2.0]
+    assert a.unreadable == "1 of 4 samples of tpot are no finite numbers and are left out"
+    assert b.unreadable == ""
 
 
 def test_runs_apart_of_one_thing_are_called_different_in_less_than_one_of_twenty() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from hfbench.conduct.start import cancel, rerun_failed, resume
 from hfbench.errors import UsageError
 from hfbench.jobs.directory import JobDirectory, job_ids
 from hfbench.jobs.launch import JobRequest, launch
+from hfbench.jobs.process import same_process
 from hfbench.jobs.snapshot import read_job
 from hfbench.paths import jobs_root
 from hfbench.sweeps.model import SweepSnapshot
@@ -65,6 +68,74 @@ def test_a_job_that_its_conductor_launched_and_could_not_write_down_is_taken_up(
     ended = story.resume().end()
     assert (story.states, ended.cells[1].jobs) == (["done"] * 2, (job,))
     assert len(job_ids(jobs_root())) == 2
+
+
+def test_a_batch_that_was_launched_and_of_which_one_line_was_written_is_taken_up_whole(story: SweepStory) -> None:
+    story.make("toy.count", {"to": [1, 2, 3]}, {"pause": 0}).start().end()
+    kept = []
+    for line in story.folder.journal.read_text().splitlines(keepends=True):
+        told = json.loads(line)
+        if told["kind"] == "step":
+            kept.append(json.dumps({**told, "at": time.time()}) + "\n")  # after all jobs of the batch were made
+            break
+        kept.append(line)
+    story.folder.journal.write_text("".join(kept))
+    made = job_ids(jobs_root())
+    story.resume().end()
+    assert (story.states, job_ids(jobs_root())) == (["done"] * 3, made)
+    assert [cell.attempt for cell in story.now.cells] == [1, 1, 1]
+
+
+def test_a_journal_that_was_emptied_is_written_again_from_the_jobs_that_are_there(story: SweepStory) -> None:
+    story.make("toy.count", {"to": [1, 2]}, {"pause": 0}).start().end()
+    made = job_ids(jobs_root())
+    story.folder.journal.write_text("")
+    assert "its journal is empty" in story.now.reason
+    story.resume().end()
+    assert (story.states, job_ids(jobs_root())) == (["done"] * 2, made)
+
+
+def test_damaged_lines_of_the_journal_do_not_keep_a_sweep_from_going_on(story: SweepStory) -> None:
+    story.make("toy.count", {"to": [1, 20]}, {"pause": 0.05}).start().until(one_runs).kill()
+    with story.folder.journal.open("a") as file:
+        file.write('{"v":1,"kind":"ended","at":1}\n{"v":1,"kind":"step","cell":2,"step":1,"attempt":1,"at":"x"}\n')
+        file.write('{"v":1,"kind":"again","at":1,"cells":[1,99]}\n')
+    ended = story.resume().end()
+    assert (story.states, len(job_ids(jobs_root()))) == (["done"] * 2, 2)
+    assert "passed over: 3" in ended.reason
+
+
+def test_a_line_of_a_newer_version_is_refused_as_a_newer_sweep_is(story: SweepStory) -> None:
+    story.make("toy.count", {"to": [1, 20]}, {"pause": 0.05}).start().until(one_runs).kill()
+    with story.folder.journal.open("a") as file:
+        file.write('{"v":2,"kind":"ended","at":1,"cell":2,"state":"done"}\n')
+    with pytest.raises(UsageError, match="which is newer"):
+        resume(story.folder.path)
+
+
+def test_a_conductor_that_cannot_begin_leaves_its_reason(story: SweepStory) -> None:
+    story.make("toy.count", {"to": [1, 20]}, {"pause": 0.05}).start().until(one_runs).kill()
+    script = story.folder.script.read_text()
+    story.folder.script.unlink()
+    assert "sweep.hfb.yaml" in story.resume().end().reason
+    assert "conductor is gone" not in story.now.reason
+    story.folder.script.write_text(script.replace("20", "21"))
+    assert "the script was changed since the sweep began" in story.resume().end().reason
+    story.folder.script.write_text(script)
+    about = story.folder.path / "sweep.json"
+    about.write_text(json.dumps({**json.loads(about.read_text()), "cwd": "/gone"}))
+    assert "the folder it was asked for in is gone" in story.resume().end().reason
+
+
+def test_a_conductor_whose_folder_is_deleted_stops_its_jobs_and_leaves(story: SweepStory) -> None:
+    story.make("toy.count", {"to": [1, 3000]}, {"pause": 0.05}).start().until(one_runs)
+    pid, ticks = story.conductor
+    shutil.rmtree(story.folder.path)
+    end = time.monotonic() + 30
+    while same_process(pid, ticks):
+        assert time.monotonic() < end, "it never noticed"
+        time.sleep(0.05)
+    assert all(read_job(JobDirectory(jobs_root() / each)).state.over for each in job_ids(jobs_root()))
 
 
 def test_a_job_that_died_while_nobody_conducted_is_begun_again_and_that_is_told(story: SweepStory) -> None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sweep_story import SweepStory
 
+from hfbench.commands.sweep import main
 from hfbench.conduct.places import places_for
 from hfbench.errors import UsageError
 from hfbench.jobs.directory import JobDirectory, job_ids
 from hfbench.jobs.snapshot import read_job
-from hfbench.paths import jobs_root
+from hfbench.paths import jobs_root, sweeps_root
 from hfbench.sweeps.model import SweepSnapshot
 from hfbench.sweeps.table import plain_table, table
 
@@ -142,3 +143,9 @@ def test_the_same_place_twice_is_refused(story: SweepStory) -> None:
     plan = story.make("toy.count", {"to": [1]}) and None
     with pytest.raises(UsageError, match="the place local was given twice"):
         places_for(["local", "local"], None, plan)  # type: ignore[arg-type]
+
+
+def test_a_partition_that_is_not_there_is_refused_before_there_is_a_sweep(toy_actions: object, slurm: SlurmLab) -> None:
+    with pytest.raises(UsageError, match="Slurm has no partition 'nosuch'"):
+        main(["run", "toy.count", "--vary", "to=1,2", "--on", "slurm:nosuch"])
+    assert not sweeps_root().exists()

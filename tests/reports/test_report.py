@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,6 +21,7 @@ from hfbench.compare.comparing import compare
 from hfbench.compare.reading import read_subject
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.jobs.run import Run
+from hfbench.reports.written import is_stdout
 
 EVIL = "</style><script>alert(1)</script>|`$x^2$`&\"'\x1b[31m\x00"
 GRID = [
@@ -152,6 +154,17 @@ def test_junit_counts_what_it_holds_and_says_why(tmp_path: Path) -> None:
     assert suite.find("./testcase[@name='batch=2']/failure").get("message") == "out of memory"  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("format", ["junit", "html"])
+def test_characters_that_no_document_may_hold_are_replaced(tmp_path: Path, format: str) -> None:
+    evil = "a\ufffeb\uffffc\ufdd0d\x0be\ud800f\U0001ffffg"
+    cells = [({"name": evil, "batch": batch}, result(times(0.05))) for batch in (1, 2)]
+    text = report(str(results_file(tmp_path / "r.jsonl", [*cells, ({"name": evil, "batch": 4}, None)])), format)
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff\U0001ffff]", text)
+    assert "a\ufffdb\ufffdc" in text
+    if format == "junit":
+        check_junit(ElementTree.fromstring(text))
+
+
 def check_junit(root: ElementTree.Element) -> None:
     """What the schemas of CI systems agree on: names, counts that add up, at most one outcome a case."""
     assert root.tag == "testsuites"
@@ -200,6 +213,48 @@ def test_a_report_does_not_overwrite_what_it_is_about(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="would overwrite what it is about"):
         made(str(file), out=file)
     assert file.read_bytes() == before
+
+
+def test_a_link_keeps_pointing_at_the_file_that_is_written_and_its_mode_stays(tmp_path: Path) -> None:
+    (tmp_path / "real.md").write_text("before")
+    (tmp_path / "real.md").chmod(0o640)
+    (tmp_path / "link.md").symlink_to("real.md")
+    made(make_job(result(times(0.05))), out=tmp_path / "link.md")
+    assert (tmp_path / "link.md").is_symlink()
+    assert (tmp_path / "real.md").read_text().startswith("# bench.generate")
+    assert (tmp_path / "real.md").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_pipe_is_written_into_and_stays_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    made(make_job(result(times(0.05))), out=tmp_path / "pipe")
+    assert os.read(reading, 65536).startswith(b"# bench.generate")
+    os.close(reading)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_full_device_behind_a_link_is_a_sentence_and_the_link_stays(tmp_path: Path) -> None:
+    if not os.access("/dev/full", os.W_OK):
+        pytest.skip("there is no /dev/full that may be written")
+    (tmp_path / "full").symlink_to("/dev/full")  # never the device itself: who may, would lose it to a fault here
+    with pytest.raises(UsageError, match="No space left on device"):
+        made(make_job(result(times(0.05))), out=tmp_path / "full")
+    assert (tmp_path / "full").is_symlink()
+
+
+def test_an_open_stream_as_a_file_is_written_on_where_it_stands(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    file.write_text("before\n")
+    with file.open("a") as stream:
+        made(make_job(result(times(0.05))), out=Path(f"/dev/fd/{stream.fileno()}"))
+    assert file.read_text().startswith("before\n# bench.generate")
+
+
+def test_the_standard_output_as_a_file_gets_the_report_and_nothing_beside_it() -> None:
+    job = make_job(result(times(0.05)))
+    assert is_stdout(Path("/dev/stdout"))
+    assert made(job, out=Path("/proc/self/fd/1")) == made(job)  # a place where a fault can replace nothing
 
 
 def test_a_job_that_is_gone_is_a_sentence() -> None:

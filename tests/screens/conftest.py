@@ -86,7 +86,8 @@ def toasts() -> Callable[[Pilot[None]], str]:
     def read(pilot: Pilot[None]) -> str:
         painted = lines(pilot)
         boxes = [toast.content_region for toast in pilot.app.screen.query(Toast)]
-        return " ".join(" ".join(painted[y][box.x : box.right] for y in range(box.y, box.bottom)) for box in boxes)
+        words = [painted[y][box.x : box.right] for box in boxes for y in range(box.y, box.bottom)]
+        return " ".join(" ".join(words).split())  # where a line breaks says nothing
 
     return read
 

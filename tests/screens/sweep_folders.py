@@ -105,7 +105,8 @@ def generate_metrics(tpot: float, batch: int) -> dict[str, Any]:
     """Metrics as `bench.generate` tells them, from one number."""
 
     def summary(value: float, unit: str) -> dict[str, Any]:
-        return {"p50": value, "p90": value * 1.03, "p99": value * 1.08, "mean": value * 1.01, "n": 120, "unit": unit}
+        spread = {"p90": value * 1.03, "p99": value * 1.08, "mean": value * 1.01}
+        return {"p50": value, **spread, "ci_low": value * 0.999, "ci_high": value * 1.001, "n": 120, "unit": unit}
 
     return {
         "ttft": summary(tpot * 3, "s"),

@@ -82,6 +82,26 @@ async def test_back_goes_back_and_stays_at_the_first(bench: Any, until: Any, pic
         assert at(pilot) == 0
 
 
+async def test_a_stop_that_was_skipped_to_says_where_it_is_and_the_palette_has_its_turn(
+    bench: Any, until: Any, picture: Any, on_tour: Any
+) -> None:
+    async with bench().run_test(size=(120, 40)) as pilot:
+        await on_tour(pilot)
+        assert "> skip" in text(picture, pilot)
+        assert "On the Models screen" not in text(picture, pilot)
+        for _ in range(8):
+            await pilot.press("greater_than_sign")
+            if at(pilot) == 6:
+                assert "On the Jobs screen (2): Samples" in text(picture, pilot)
+        await pilot.pause(0.5)
+        assert at(pilot) == 8  # nobody has been in the palette yet, so that nobody left it
+        assert "In the palette (:): Every action" in text(picture, pilot)
+        await pilot.press("colon")
+        await pilot.pause(0.5)
+        await pilot.press("escape")
+        await until(pilot, lambda: at(pilot) == 9)
+
+
 async def test_a_card_gives_way_where_the_terminal_is_too_small(bench: Any, until: Any, on_tour: Any) -> None:
     async with bench().run_test(size=(80, 24)) as pilot:
         await on_tour(pilot)
@@ -94,3 +114,4 @@ def test_a_card_takes_at_most_three_lines_of_text_at_80_columns(stop: Any) -> No
     import textwrap
 
     assert len(textwrap.wrap(stop.words({}).replace("`", ""), 78)) <= 3
+    assert len(textwrap.wrap(stop.words({}, here=False).replace("`", ""), 78)) <= 4

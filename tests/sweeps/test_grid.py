@@ -5,16 +5,21 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sweep_folder import Written
 
+from hfbench.commands.sweep import describe
 from hfbench.errors import UsageError
+from hfbench.sweeps.grid import undecided
 from hfbench.sweeps.model import CellView, Figure, SweepSnapshot
 from hfbench.sweeps.snapshot import best_cell, grid, metric_names, pareto
 from hfbench.sweeps.table import csv_of_table, lines_of_table, notes_of_table, plain_table, table
+from hfbench.widgets.glyphs import UNICODE
+from hfbench.widgets.sweep_rows import head_lines
 
 Four = Callable[..., Written]
 POINTS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=30)
@@ -98,6 +103,8 @@ def test_a_table_says_which_cells_lack_a_metric_and_which_failed(found: SweepSna
     assert "8 tok/s *" in lines[3]
     assert notes_of_table(told) == [
         "1 of the finished cells lacks rate.p50",
+        "best tpot.p50, undecided: the intervals of medians overlap, or too few samples tell none",
+        "best rate.p50, undecided: the intervals of medians overlap, or too few samples tell none",
         "cell 4 (dtype=bf16 batch=2) failed: out of device memory",
     ]
     assert [row["metrics"]["rate.p50"] and row["metrics"]["rate.p50"]["value"] for row in plain_table(told)] == [
@@ -108,3 +115,35 @@ def test_a_table_says_which_cells_lack_a_metric_and_which_failed(found: SweepSna
     ]
     rows = list(csv.DictReader(io.StringIO(csv_of_table(told))))
     assert [row["rate.p50 [tok/s]"] for row in rows] == ["1.0", "", "8.0", ""]
+
+
+@pytest.mark.parametrize(
+    ("intervals", "open_"),
+    [
+        ([(0.9, 1.1), (1.9, 2.1)], False),
+        ([(0.9, 1.95), (1.9, 2.1)], True),
+        ([(0.9, 1.1), None], True),
+        ([None, (1.9, 2.1)], True),
+        ([None], False),
+    ],
+)
+def test_a_best_cell_whose_interval_another_one_reaches_is_marked_as_undecided(
+    intervals: list[tuple[float, float] | None], open_: bool
+) -> None:
+    cells = []
+    for number, (interval, median) in enumerate(zip(intervals, (1.0, 2.0), strict=False), 1):
+        parts = {
+            "p50": median,
+            "n": 3.0,
+            **(dict(zip(("ci_low", "ci_high"), interval, strict=True)) if interval else {}),
+        }
+        metrics = {f"tpot.{name}": Figure(value, "s", "lower") for name, value in parts.items()}
+        cells.append(CellView(number=number, values={"n": number}, state="done", metrics=metrics))
+    snapshot = SweepSnapshot(name="s", folder=Path("s"), state="done", cells=tuple(cells))
+    told = table(snapshot, ["tpot.p50"])
+    assert undecided(snapshot, "tpot.p50") == open_
+    assert lines_of_table(told)[1].endswith("1.00 s *?" if open_ else "1.00 s *")
+    assert any("best tpot.p50, undecided" in note for note in notes_of_table(told)) == open_
+    assert any("best, undecided, tpot.p50" in line for line in describe(snapshot)) == open_
+    head = "".join(part for line in head_lines(snapshot, cells[0], "tpot.p50", 80, UNICODE) for part, _ in line)
+    assert ("best, undecided tpot.p50" in head) == open_

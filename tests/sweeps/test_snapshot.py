@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 
 import pytest
@@ -78,6 +79,41 @@ def test_a_folder_of_a_newer_version_is_told_and_shown_as_far_as_it_can_be_read(
     found = sweep.read()
     assert (found.newer, found.cells[0].state) == (True, "done")
     assert "written by hfbench 9.9, which is newer than this one" in found.reason
+
+
+def test_damaged_lines_of_the_journal_are_passed_over_and_counted(four: Four) -> None:
+    sweep = four().begin(1).finish(1)
+    whole = sweep.read()
+    with (sweep.folder / "journal.jsonl").open("a") as file:
+        file.write('{"v":1,"kind":"ended","at":1}\n{"v":1,"kind":"step","cell":1,"step":1,"attempt":9,"at":"x"}\n')
+    found = sweep.read()
+    assert found.cells == whole.cells
+    assert "damaged lines of its journal, which were passed over: 2" in found.reason
+
+
+def test_a_line_of_a_newer_version_makes_the_sweep_a_newer_one(four: Four) -> None:
+    sweep = four().begin(1)
+    assert not sweep.read().newer
+    with (sweep.folder / "journal.jsonl").open("a") as file:
+        file.write('{"v":2,"kind":"ended","at":1,"cell":1,"state":"done"}\n')
+    assert sweep.read().newer
+
+
+def test_a_folder_that_is_gone_and_a_journal_that_was_emptied_are_told(four: Four) -> None:
+    sweep = four().begin(1).finish(1, tpot=1.0)
+    (sweep.folder / "journal.jsonl").write_text("")
+    assert "its journal is empty: what it told of cells that were begun is lost (1 or more)" in sweep.read().reason
+    follower = SweepFollower(sweep.folder)
+    follower.read()
+    shutil.rmtree(sweep.folder)
+    assert (follower.read().reason, follower.read().state) == ("its folder is gone", "interrupted")
+
+
+def test_a_sweep_that_is_called_last_is_found_before_the_latest(four: Four) -> None:
+    root = four("last").folder.parent
+    newest = four("newest").folder / "sweep.json"
+    newest.write_text(newest.read_text().replace("1000.0", "2000.0"))
+    assert (find_sweep(root, "last").name, find_sweep(root, "@").name) == ("last", "newest")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"v": "x"}'])

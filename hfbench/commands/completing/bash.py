@@ -33,11 +33,14 @@ __hfbench_kind() {
             ;;
     esac
     case $1 in
-        path | model)
+        path | model | measured)
             compopt -o filenames 2>/dev/null
             while IFS= read -r line; do
                 COMPREPLY+=("$line")
             done < <(compgen -f -- "$2")
+            ;;
+        place) # slurm: goes on with a partition
+            if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *: ]]; then compopt -o nospace 2>/dev/null; fi
             ;;
     esac
 }

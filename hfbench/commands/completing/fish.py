@@ -80,8 +80,8 @@ def _wanted(taken: Taken) -> str:
         return f"-x -a {_quoted(' '.join(taken.choices))}"
     if taken.kind == "path":
         return "-r -F"
-    if taken.kind == "model":
-        return f"-r -F -a {_quoted('(__hfbench_kind model)')}"
+    if taken.kind in ("model", "measured"):
+        return f"-r -F -a {_quoted(f'(__hfbench_kind {taken.kind})')}"
     return f"-x -a {_quoted(f'(__hfbench_kind {taken.kind})')}" if taken.kind else "-x"
 
 

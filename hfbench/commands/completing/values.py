@@ -1,7 +1,8 @@
-"""Words that depend on this machine: models, jobs, sweeps, environments. Asked at each tab: nothing big is loaded."""
+"""Words that depend on this machine: models, jobs, sweeps, places. Asked at each tab: nothing big is loaded."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -79,10 +80,27 @@ def _devices(begun: str) -> Iterator[Value]:
     yield from ((f"cuda:{position}", "") for position, _ in enumerate(cards))
 
 
+def _measured(begun: str) -> Iterator[Value]:
+    """What can be compared: baselines first, which are few, then sweeps and jobs."""
+    for what, listed in (("baseline", _baselines), ("sweep", _sweeps), ("", _jobs)):
+        with contextlib.suppress(OSError):  # a folder that is not there yet
+            yield from ((word, told or what) for word, told in listed(begun))
+
+
+def _places(begun: str) -> Iterator[Value]:
+    from hfbench.config import examine
+
+    yield "local", "this machine"
+    yield from ((name, f"{each.kind}, of [executors]") for name, each in examine()[0].executors.items())
+    yield from (("slurm:", "and a partition"), ("ray:", "auto, or //HOST:PORT"), ("ssh:", "and a host"))
+
+
 VALUES: dict[str, Callable[[str], Iterator[Value]]] = {
     "job": _jobs,
     "sweep": _sweeps,
     "baseline": _baselines,
+    "measured": _measured,
+    "place": _places,
     "model": _models,
     "environment": _environments,
     "device": _devices,

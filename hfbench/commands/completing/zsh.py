@@ -18,9 +18,13 @@ __hfbench_kind() {
             names+=("${line%%$'\t'*}")
             told+=("${line/$'\t'/  -- }")
         done
-        compadd -d told -a names
+        if [[ $1 == place ]]; then
+            compadd -S '' -d told -a names
+        else
+            compadd -d told -a names
+        fi
     fi
-    if [[ $1 == (path|model) ]]; then _files; fi
+    if [[ $1 == (path|model|measured) ]]; then _files; fi
 }
 """
 

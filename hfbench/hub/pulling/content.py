@@ -25,6 +25,8 @@ class Wish:
     """Requests at a time."""
     patience: float = PATIENCE
     """Seconds without a byte after which it is given up."""
+    verify: bool = False
+    """Whether what is in the cache already is read, and fetched again where it is damaged."""
 
 
 @dataclass(slots=True)

@@ -64,13 +64,17 @@ class CachePlace:
         self.snapshot = self.top / "snapshots" / commit
         self.blobs = self.top / "blobs"
         self.notes: list[str] = []
+        self.damaged: set[str] = set()
+        """Names of blobs that were read and are not what they are called; a good one takes their place."""
 
     def has(self, file: HubFile) -> bool:
         """A file, or a link to a blob of the right size."""
         pointer = self._pointer(file)
         try:
-            return os.stat(pointer).st_size == file.size and (
-                not os.path.islink(pointer) or os.path.basename(os.readlink(pointer)) == file.etag
+            return (
+                file.etag not in self.damaged
+                and os.stat(pointer).st_size == file.size
+                and (not os.path.islink(pointer) or os.path.basename(os.readlink(pointer)) == file.etag)
             )
         except OSError:
             return False
@@ -78,13 +82,13 @@ class CachePlace:
     def holds(self, file: HubFile) -> bool:
         """A blob of that name and size: a name is a hash."""
         try:
-            return os.stat(self.blobs / file.etag).st_size == file.size
+            return file.etag not in self.damaged and os.stat(self.blobs / file.etag).st_size == file.size
         except OSError:
             return False
 
     def elsewhere(self, file: HubFile) -> Path | None:
         """In another repository of the cache."""
-        return content_elsewhere(self.cache, file)
+        return None if file.etag in self.damaged else content_elsewhere(self.cache, file)
 
     def part(self, file: HubFile) -> tuple[Path, Path]:
         """Beside the blob, under names that others take for broken downloads."""
@@ -101,6 +105,16 @@ class CachePlace:
     def publish(self, part: Path, file: HubFile) -> None:
         """By rename: a blob is there whole or not at all."""
         os.replace(part, self.blobs / file.etag)
+        self.damaged.discard(file.etag)
+
+    def read_again(self, file: HubFile) -> bool:
+        """Whether a file that is here is what its name says; one that is not counts as absent from now on."""
+        if not self.has(file):
+            return True
+        if _digest(self._pointer(file), file) == file.etag:
+            return True
+        self.damaged.add(file.etag)
+        return False
 
     def put(self, file: HubFile, like: HubFile) -> None:
         """A relative link; where the file system has none, the file itself, as stock clients do."""

@@ -7,13 +7,24 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from hfbench.errors import HfbenchError, UsageError
+from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.exits import Exit
 from hfbench.jobs.events import Died, Event, Failed, from_line
 from hfbench.jobs.executors.base import Executor, ExecutorTrouble, Kept, Look, Need, Phase
 from hfbench.jobs.executors.mirror import Mirror
 from hfbench.jobs.executors.ray_attempt import ANSWER, LONG_POLL, Attempt, actor_name, archive, told_to_actor
-from hfbench.jobs.executors.ray_cluster import NAMESPACE, Node, Wanted, ask, connect, knock, lacking, nodes, wanted
+from hfbench.jobs.executors.ray_cluster import (
+    NAMESPACE,
+    NobodyListens,
+    Node,
+    Wanted,
+    ask,
+    connect,
+    knock,
+    lacking,
+    nodes,
+    wanted,
+)
 from hfbench.jobs.executors.spec import Where
 from hfbench.jobs.process import signal_name
 
@@ -44,12 +55,19 @@ class Ray(Executor):
         self._attempts: dict[str, Attempt] = {}
 
     def refuse(self, needs: Sequence[Need]) -> None:
-        """UsageError for what no node could ever run, MissingError without Ray; no answer is no refusal."""
+        """UsageError for what no node could ever run, MissingError without Ray, or where nobody listens and nobody
+        did before; else no answer is no refusal.
+        """
         wishes = [wanted(self.where, need) for need in needs]
         asked, there = _answers.get(self.where.target, (0.0, ()))
         if not asked or time.monotonic() > asked + BELIEVED:
             try:
                 there = ask(self.where)
+            except NobodyListens as error:
+                if asked:
+                    return
+                remedy = "check the address, or start the head there: ray start --head --ray-client-server-port=PORT"
+                raise MissingError(error.found, where=self.where.text, remedy=remedy) from error
             except ExecutorTrouble:
                 return
             _answers[self.where.target] = time.monotonic(), there

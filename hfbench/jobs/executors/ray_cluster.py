@@ -44,6 +44,10 @@ MARK = "hfbench-ray:"
 """Begins the line with the answer; whatever else is printed is Ray's."""
 
 
+class NobodyListens(ExecutorTrouble):
+    """There is no such host, or nothing at its port: a slip of whoever wrote the address, unless it answered before."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Node:
     """A live node: what it has in all."""
@@ -152,7 +156,8 @@ def main() -> None:
 
 
 def knock(where: Where) -> None:
-    """ExecutorTrouble at once where nobody listens: Ray's client tries for a quarter of a minute."""
+    """ExecutorTrouble at once where there is no answer, NobodyListens where there can be none: Ray's client tries for
+    a quarter of a minute."""
     if where.target.startswith(CLIENT):
         host, _, port = where.target.removeprefix(CLIENT).rstrip("/").rpartition(":")
         if not (host and port.isdecimal() and int(port) < 65536):
@@ -162,8 +167,9 @@ def knock(where: Where) -> None:
         try:
             socket.create_connection((host.strip("[]"), int(port)), CONNECTING).close()
         except OSError as error:
+            kind = NobodyListens if isinstance(error, ConnectionRefusedError | socket.gaierror) else ExecutorTrouble
             why = error.strerror or "no answer"
-            raise ExecutorTrouble(f"Ray's head cannot be reached: {why.lower()}", where=where.text) from error
+            raise kind(f"Ray's head cannot be reached: {why.lower()}", where=where.text) from error
 
 
 def connect(where: Where) -> Any:

@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -18,7 +19,7 @@ from hfbench.errors import UsageError
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.events import Failed, Started
 from hfbench.jobs.executors.base import Executor, ExecutorTrouble, Kept, Look, Need, Phase
-from hfbench.jobs.executors.slurm_client import FORGOTTEN, Refused, call
+from hfbench.jobs.executors.slurm_client import FORGOTTEN, PATIENCE, Refused, call
 from hfbench.jobs.executors.slurm_states import Task, look_of, never, read_tasks
 from hfbench.jobs.tail import read_events
 from hfbench.text import did_you_mean
@@ -28,6 +29,10 @@ START = "start.sh"
 """In the folder of a job: what its node runs."""
 SHORT = 5.0
 """Seconds for an answer while somebody waits for the launch."""
+NOT_YET = "node configuration is not available"
+"""Refused in earnest, and also by a slurmctld that has just started and has not heard of its nodes yet."""
+AGAIN = (1.0, 2.0)
+"""Seconds before each further try then."""
 OWN_TIME = re.compile(r"\d+(-\d+)?(:\d+){0,2}|UNLIMITED|INFINITE")
 """A time as Slurm writes it; its bare number is minutes."""
 
@@ -115,7 +120,7 @@ class Slurm(Executor):
     def _try(self, gpus: int) -> None:
         """Ask Slurm whether such a job could ever run; Refused with what the partition has."""
         try:
-            call("sbatch", "--test-only", *self._words(gpus), stdin="#!/bin/sh\n", env=_environment(), patience=SHORT)
+            _sbatch("--test-only", *self._words(gpus), stdin="#!/bin/sh\n", patience=SHORT)
         except Refused as refused:
             has = call("sinfo", "-h", *self._partition(), "-o", "%D x %c CPUs, %m MB, %G", patience=SHORT)
             offers = "; ".join(line.replace("(null)", "no GPUs") for line in dict.fromkeys(has.splitlines()))
@@ -142,7 +147,7 @@ class Slurm(Executor):
             f"--chdir={folder}",
             *self._words(gpus),
         ]
-        return call("sbatch", *words, stdin=script, env=_environment()).strip().partition(";")[0]
+        return _sbatch(*words, stdin=script).strip().partition(";")[0]
 
     def _partition(self) -> tuple[str, ...]:
         return (f"--partition={self.where.target}",) if self.where.target else ()
@@ -181,6 +186,18 @@ def _write_start(kept: Kept) -> None:
         f'exec {shlex.join(words)} "${{SLURM_RESTART_COUNT:-0}}"',
     ]
     (job.path / START).write_text("\n".join(lines) + "\n", encoding="utf-8", errors="surrogateescape")
+
+
+def _sbatch(*words: str, stdin: str, patience: float = PATIENCE) -> str:
+    """What sbatch prints; nodes that it says it lacks are asked for again before that is believed."""
+    for seconds in AGAIN:
+        try:
+            return call("sbatch", *words, stdin=stdin, env=_environment(), patience=patience)
+        except Refused as refused:
+            if NOT_YET not in refused.found.lower():
+                raise
+        time.sleep(seconds)
+    return call("sbatch", *words, stdin=stdin, env=_environment(), patience=patience)
 
 
 def _environment() -> dict[str, str]:

@@ -392,6 +392,21 @@ def test_a_pull_that_fetches_nothing_says_that_it_did_not_read_again(hub: StandI
     first = pulled(hub, cache)
     (Path(first.folder) / "model.safetensors").resolve().write_bytes(bytes(len(WEIGHTS)))
     second = PullResult(**{each.name: getattr(pulled(hub, cache), each.name) for each in fields(PullResult)})
-    assert "contents were not read again: hfbench cache --verify does" in "\n".join(second.lines())
+    assert "contents were not read again: pull --verify does" in "\n".join(second.lines())
     told = PullResult(**{each.name: getattr(first, each.name) for each in fields(PullResult)})
     assert "not read again" not in "\n".join(told.lines())
+
+
+def test_a_blob_that_was_damaged_here_is_fetched_again_when_it_is_asked_for(hub: StandIn, cache: Path) -> None:
+    first = pulled(hub, cache)
+    blob = cache / "models--org--model" / "blobs" / etag(WEIGHTS)
+    with blob.open("r+b") as file:
+        file.write(b"wrong")
+    assert pulled(hub, cache).fetched_bytes == 0
+    asked = pulled(hub, cache, wish=Wish(patience=1.0, verify=True), dry_run=True)
+    assert (asked.wanted_bytes, blob.read_bytes() == WEIGHTS) == (len(WEIGHTS), False)
+    mended = pulled(hub, cache, wish=Wish(patience=1.0, verify=True))
+    assert mended.notes == ("model.safetensors is damaged here: it is fetched again",)
+    assert {each.path for each in mended.files if each.state == "fetched"} == {"model.safetensors"}
+    assert (Path(first.folder) / "model.safetensors").read_bytes() == WEIGHTS
+    assert pulled(hub, cache, wish=Wish(patience=1.0, verify=True)).fetched_bytes == 0

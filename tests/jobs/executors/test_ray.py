@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from daemons import free_ports, parent, processes_with
@@ -205,8 +205,24 @@ def test_the_cluster_of_this_machine_needs_no_address(
     story.launch("toy.count", to=5, on="ray:auto").expect_outcome("finished")
 
 
-def test_where_nobody_listens_the_job_waits_with_the_reason_until_it_is_cancelled(story: JobStory) -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1", "no-such-host.invalid"])
+def test_an_address_where_nobody_listens_is_refused_before_there_is_a_job(
+    host: str, toy_actions: Path, hfbench: Any, root: Path
+) -> None:
     (port,) = free_ports(1)
+    done = hfbench("toy", "count", "--on", f"ray://{host}:{port}")
+    assert done.returncode == 4
+    assert "Ray's head cannot be reached" in done.stderr
+    assert "Check the address, or start the head there" in done.stderr
+    assert job_ids(root) == []
+
+
+def test_where_somebody_listened_the_job_waits_with_the_reason_until_it_is_cancelled(
+    story: JobStory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (port,) = free_ports(1)
+    monkeypatch.setattr("hfbench.jobs.executors.ray._answers", {f"ray://127.0.0.1:{port}": (1e-9, ())})
+    monkeypatch.setattr("hfbench.jobs.executors.ray.BELIEVED", 0.0)
     story.launch("toy.count", on=f"ray://127.0.0.1:{port}")
     until(lambda: story.now.trouble != "", "no trouble is told")
     assert story.now.trouble == f"ray://127.0.0.1:{port}: Ray's head cannot be reached: connection refused"

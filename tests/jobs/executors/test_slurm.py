@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -14,7 +15,9 @@ from story import JobStory, gone, until
 from hfbench.errors import UsageError
 from hfbench.jobs.cancel import request_cancel
 from hfbench.jobs.directory import JobDirectory, job_ids
-from hfbench.jobs.executors.base import placement_of
+from hfbench.jobs.executors.base import Need, placement_of
+from hfbench.jobs.executors.known import executor_of
+from hfbench.jobs.executors.spec import parse_on
 from hfbench.jobs.follow import wait_until
 from hfbench.jobs.launch import JobRequest, adopt, launch_many
 from hfbench.paths import config_file
@@ -221,3 +224,28 @@ def test_scancel_from_outside_is_told_as_such(slurm: SlurmLab, story: JobStory) 
     story.launch("toy.count", to=2000, on=DEBUG).until(progress=1)
     slurm.call("scancel", story.now.place.partition(" ")[0])
     story.expect_outcome("cancelled").expect_reason("outside hfbench")
+
+
+def test_nodes_a_controller_has_just_not_heard_of_are_asked_for_again_before_that_is_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a stand-in for sbatch: no slurmctld is in that state when it is wanted."""
+    tries, refusal = tmp_path / "tries", "Requested node configuration is not available"
+    (tmp_path / "sinfo").write_text("#!/bin/sh\necho debug\n")
+    (tmp_path / "sbatch").write_text(
+        f"#!/bin/sh\necho >> {tries}\n[ $(wc -l < {tries}) -gt $LACKING ] && exit 0\n"
+        f"echo 'allocation failure: {refusal}' >&2\nexit 1\n"
+    )
+    for name in ("sinfo", "sbatch"):
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr("hfbench.jobs.executors.slurm.AGAIN", (0.01, 0.01))
+    executor = executor_of(parse_on(DEBUG))
+    monkeypatch.setenv("LACKING", "2")
+    executor.refuse([Need()])
+    assert len(tries.read_text()) == 3
+    monkeypatch.setenv("LACKING", "9")
+    tries.unlink()
+    with pytest.raises(UsageError, match=refusal):
+        executor.refuse([Need()])
+    assert len(tries.read_text()) == 3

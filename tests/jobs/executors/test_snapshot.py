@@ -72,4 +72,4 @@ def test_a_job_without_a_keeper_is_not_called_dead_while_it_may_run_elsewhere(tm
     Placement(where=parse_on("slurm:gpu"), token="t", id="7_0").write(job)
     snapshot = read_job(job)
     assert (snapshot.state, snapshot.orphan) == ("running", True)
-    assert "hfbench jobs starts another" in snapshot.trouble
+    assert "hfbench starts another" in snapshot.trouble

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ import hfbench
 from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.jobs.cancel import request_cancel
 from hfbench.jobs.directory import JobDirectory, job_ids
+from hfbench.jobs.follow import snapshots
 from hfbench.jobs.launch import JobRequest, adopt, launch
 
 if TYPE_CHECKING:
@@ -121,9 +123,32 @@ def test_a_box_off_the_network_is_waited_for_and_a_cancel_meanwhile_reaches_it(
     assert gone(worker)
 
 
+def test_a_cancel_that_cannot_reach_the_box_says_so_and_leaves_the_job_to_be_cancelled(
+    box: SshLab, story: JobStory, there: str, hfbench: Any
+) -> None:
+    story.launch("toy.count", to=3000, on=there).until(progress=1)
+    box.stop()
+    until(lambda: "cannot be reached" in story.now.trouble, f"last: {story.now}")
+    began = time.monotonic()
+    done = hfbench("jobs", "cancel", story.job.short_id)
+    assert time.monotonic() < began + 20
+    assert done.returncode == 1
+    assert "box cannot be reached" in done.stdout
+    assert "left to be cancelled as soon as that is over" in done.stdout
+    box.start()
+    story.expect_outcome("cancelled")
+
+
 def test_patience_has_an_end_that_names_what_it_bore(box: SshLab, story: JobStory) -> None:
     story.launch("toy.count", on="ssh:box-closed,poll=0.3,patience=1.5")
     story.expect_outcome("died").expect_reason("given up after").expect_reason("box-closed cannot be reached")
+
+
+def test_a_wait_for_a_box_is_told_where_no_line_can_be_drawn(box: SshLab, hfbench: Any) -> None:
+    done = hfbench("toy", "count", "--on", "ssh:box-closed,poll=0.3,patience=1.5")
+    first = done.stderr.splitlines()[0]
+    assert first.startswith("hfbench: box-closed cannot be reached: ")
+    assert done.stderr.count(first) == 1
 
 
 def test_a_killed_keeper_is_followed_by_another_that_loses_nothing(
@@ -141,6 +166,20 @@ def test_a_killed_keeper_is_followed_by_another_that_loses_nothing(
     assert adopt([story.job]) == 1
     story.expect_outcome("finished")
     counted_once(story.job, 150)
+
+
+def test_whoever_follows_a_job_gives_it_another_keeper(
+    box: SshLab, story: JobStory, there: str, kill_keeper: Callable[[JobDirectory], None], hfbench: Any
+) -> None:
+    story.launch("toy.count", to=60, on=there).until(progress=2)
+    kill_keeper(story.job)
+    done = hfbench("jobs", "logs", "-f", story.job.short_id, timeout=60)
+    assert done.stdout.splitlines()[-1] == "counted 60"
+    story.launch("toy.count", to=150, on=there).until(progress=2)
+    kill_keeper(story.job)
+    told = [snapshot.orphan for snapshot in snapshots(story.job)]
+    assert told[0], "it had no keeper"
+    assert story.now.state == "finished"
 
 
 def test_a_cancel_reaches_the_far_process_group_and_kills_what_does_not_listen(
