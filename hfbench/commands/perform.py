@@ -104,7 +104,7 @@ def values_of(spec: Spec, given: argparse.Namespace) -> dict[str, Any]:
         if text is None:
             continue
         try:
-            if isinstance(text, list) and param.default == () and not "".join(text).strip():
+            if isinstance(text, list) and text and param.default == () and not "".join(text).strip():
                 raise Problem(param.name, f"{param.flag} was given with nothing in it", hint="leave it out, or fill it")
             text = ",".join(text) if isinstance(text, list) else text
             values[param.name] = param.parse(text) if isinstance(text, str) else text
