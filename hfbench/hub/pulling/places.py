@@ -66,6 +66,7 @@ class CachePlace:
         self.notes: list[str] = []
         self.damaged: set[str] = set()
         """Names of blobs that were read and are not what they are called; a good one takes their place."""
+        self._mended: set[str] = set()
 
     def has(self, file: HubFile) -> bool:
         """A file, or a link to a blob of the right size."""
@@ -105,7 +106,9 @@ class CachePlace:
     def publish(self, part: Path, file: HubFile) -> None:
         """By rename: a blob is there whole or not at all."""
         os.replace(part, self.blobs / file.etag)
-        self.damaged.discard(file.etag)
+        if file.etag in self.damaged:
+            self.damaged.discard(file.etag)
+            self._mended.add(file.etag)
 
     def read_again(self, file: HubFile) -> bool:
         """Whether a file that is here is what its name says; one that is not counts as absent from now on."""
@@ -121,7 +124,8 @@ class CachePlace:
         pointer, blob = self._pointer(file), self.blobs / file.etag
         pointer.parent.mkdir(parents=True, exist_ok=True)
         target = os.path.relpath(blob, pointer.parent)
-        if self.has(file):
+        copied = file.etag in self._mended and not os.path.islink(pointer)  # a file of its own, where links are none
+        if self.has(file) and not copied:
             return
         for _ in range(3):
             with contextlib.suppress(FileNotFoundError):

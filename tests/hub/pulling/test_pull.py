@@ -410,3 +410,11 @@ def test_a_blob_that_was_damaged_here_is_fetched_again_when_it_is_asked_for(hub:
     assert {each.path for each in mended.files if each.state == "fetched"} == {"model.safetensors"}
     assert (Path(first.folder) / "model.safetensors").read_bytes() == WEIGHTS
     assert pulled(hub, cache, wish=Wish(patience=1.0, verify=True)).fetched_bytes == 0
+
+
+def test_a_damaged_file_that_is_no_link_is_mended_too(hub: StandIn, cache: Path) -> None:
+    file = Path(pulled(hub, cache).folder) / "model.safetensors"
+    file.unlink()
+    file.write_bytes(b"wrong" + WEIGHTS[5:])
+    pulled(hub, cache, wish=Wish(patience=1.0, verify=True))
+    assert file.read_bytes() == WEIGHTS
