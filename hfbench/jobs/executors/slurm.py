@@ -21,6 +21,7 @@ from hfbench.jobs.events import Failed, Started
 from hfbench.jobs.executors.base import Executor, ExecutorTrouble, Kept, Look, Need, Phase
 from hfbench.jobs.executors.slurm_client import FORGOTTEN, PATIENCE, Refused, call
 from hfbench.jobs.executors.slurm_states import Task, look_of, never, read_tasks
+from hfbench.jobs.executors.story import attempt_of
 from hfbench.jobs.tail import read_events
 from hfbench.text import did_you_mean
 from hfbench.units import parse_duration
@@ -100,7 +101,8 @@ class Slurm(Executor):
         if error := never(task):
             self.stop([kept], hard=True)
             return Look(phase=Phase.ENDED, end=Failed(error=error.parts()))
-        return look_of(task, down=down, node_before=placement.node if task.restarts > placement.attempt else "")
+        before = placement.node if task.restarts > placement.attempt else ""
+        return look_of(task, down=down, node_before=before, begun=attempt_of(kept.job))
 
     def _tasks(self, array: str) -> dict[str, Task]:
         """The tasks of an array that Slurm remembers, by name."""

@@ -13,6 +13,8 @@ from hfbench.jobs.supervise import TookTooLong
 
 WAITING = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 RUNNING = ("RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT")
+LEAVING = "COMPLETING"
+"""Also said of a task that is to begin again, while what its node had of it is cleared away."""
 NULL = ("", "(null)", "None", "N/A", "Unknown")
 REASONS = {
     "None": "waits to be scheduled",
@@ -79,9 +81,11 @@ def read_tasks(text: str) -> Iterator[Task]:
             )
 
 
-def look_of(task: Task, *, down: Mapping[str, str], node_before: str) -> Look:
-    """What a keeper makes of a task; `down` has the nodes that Slurm lost, with what it says of them."""
-    if task.state in WAITING:
+def look_of(task: Task, *, down: Mapping[str, str], node_before: str, begun: int) -> Look:
+    """What a keeper makes of a task; `down` has the nodes that Slurm lost, with what it says of them, `begun` is the
+    latest attempt whose worker has begun.
+    """
+    if task.state in WAITING or (task.state == LEAVING and task.restarts > begun):
         why = _why_again(task, down, node_before) if task.restarts and node_before else in_words(task)
         return Look(phase=Phase.WAITING, reason=why, attempt=task.restarts)
     if task.state in RUNNING:

@@ -212,6 +212,7 @@ def test_a_preempted_job_is_begun_again_and_says_why(slurm: SlurmLab, new_story:
     first, second = new_story(), new_story()
     first.launch("toy.count", to=100, on=f"{DEBUG},gres=gpu:h100:1").until(progress=1)
     until(lambda: first.now.place.endswith("n2"), "its node is not known")
+    slurm.linger()  # for so long it is told to complete, and counted as begun again
     second.launch("toy.count", to=10, on="slurm:urgent,poll=0.3,gres=gpu:h100:1")
     second.expect_outcome("finished")
     until(lambda: "requeued" in kinds(first.job), f"last: {first.now}")

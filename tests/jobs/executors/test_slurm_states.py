@@ -80,11 +80,18 @@ def test_an_end_without_a_word_of_the_worker_says_how(state: str, code: str, kin
 
 def test_a_task_begun_again_says_what_became_of_its_node() -> None:
     waiting = task("PENDING", "BeginTime", restarts=1, node="(null)")
-    lost = look_of(waiting, down={"n1": "down*"}, node_before="n1")
+    lost = look_of(waiting, down={"n1": "down*"}, node_before="n1", begun=0)
     assert (lost.phase, lost.attempt) == (Phase.WAITING, 1)
     assert "node n1 was lost" in lost.reason
-    assert "somebody requeued it" in look_of(waiting, down={}, node_before="n1").reason
-    assert "two minutes" in look_of(waiting, down={}, node_before="").reason
+    assert "somebody requeued it" in look_of(waiting, down={}, node_before="n1", begun=0).reason
+    assert "two minutes" in look_of(waiting, down={}, node_before="", begun=0).reason
+
+
+def test_a_task_that_leaves_its_node_to_begin_again_waits_and_one_that_has_begun_again_runs() -> None:
+    leaving = task("COMPLETING", restarts=1)
+    assert look_of(leaving, down={}, node_before="n1", begun=0).phase is Phase.WAITING
+    assert look_of(leaving, down={}, node_before="n1", begun=1).phase is Phase.RUNNING
+    assert look_of(task("COMPLETING"), down={}, node_before="", begun=0).phase is Phase.RUNNING
 
 
 @pytest.mark.parametrize(

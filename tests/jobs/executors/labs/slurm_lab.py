@@ -13,6 +13,10 @@ from contextlib import contextmanager
 from daemons import CannotBeHad, Daemons, find_program, free_ports, kill, need, parent, processes_with, until
 
 NODES = ("n1", "n2")
+EPILOG = """#!/bin/sh
+[ -e "{folder}/linger" ] && sleep 2
+exit 0
+"""
 GRES = """
 NodeName=n1 Name=gpu Type=a100 File={folder}/gpu[0-1]
 NodeName=n2 Name=gpu Type=h100 File={folder}/gpu2
@@ -43,6 +47,7 @@ SlurmdParameters=config_overrides
 SlurmdTimeout=3
 MessageTimeout=3
 KillWait=3
+Epilog={folder}/epilog
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
@@ -75,6 +80,9 @@ class SlurmLab:
         told = {"folder": self.folder, "host": socket.gethostname().partition(".")[0], "user": getpass.getuser()}
         self.conf.write_text(CONF.format(**told, ports=free_ports(3)))
         (self.folder / "gres.conf").write_text(GRES.format(**told))
+        epilog = self.folder / "epilog"
+        epilog.write_text(EPILOG.format(**told))
+        epilog.chmod(0o755)
         self._start_munged()
         self.start_controller()
         for node in NODES:
@@ -112,12 +120,17 @@ class SlurmLab:
         for node in NODES:
             if not self._daemons.alive(node):
                 self.start_node(node)
+        (self.folder / "linger").unlink(missing_ok=True)
         self.call("scancel", "--user", getpass.getuser())
         until(lambda: not self.call("squeue", "-h").stdout.strip(), self._trouble)
         for node in NODES:
             if self.states().get(node) not in ("idle", "comp"):
                 self.call("scontrol", "update", f"nodename={node}", "state=resume")
         until(lambda: self.states() == {"n1": "idle", "n2": "idle"}, self._trouble)
+
+    def linger(self) -> None:
+        """Let nodes take two seconds to clear away what a job left, in which Slurm says that it completes."""
+        (self.folder / "linger").touch()
 
     def hurry(self) -> None:
         """Let what waits begin now: after a requeue Slurm waits two minutes."""
