@@ -16,12 +16,13 @@ from textual.events import DescendantFocus
 from textual.screen import Screen
 from textual.widgets import Input
 
-from hfbench.config import Config, ConfigError, names_no_binding, read_config, stamp_of
+from hfbench.config import Config, read_config, stamp_of
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.exits import Exit
 from hfbench.frugal_driver import frugal
-from hfbench.paths import config_file, config_root, jobs_root
+from hfbench.paths import config_file, jobs_root
 from hfbench.screens.base import BenchScreen
+from hfbench.screens.dressing import Dressing, refuse_unknown
 from hfbench.screens.later import BEHIND_MODELS, load_later
 from hfbench.screens.leaving import Leaving
 from hfbench.screens.machine import MachineState
@@ -31,8 +32,6 @@ from hfbench.screens.opening import Opening
 from hfbench.screens.palette import Palette
 from hfbench.screens.places import Places
 from hfbench.screens.watchers import Watchers
-from hfbench.text import did_you_mean
-from hfbench.theming import DEFAULT_THEME, ThemeWatch, load_themes, packaged_themes
 from hfbench.widgets.glyphs import glyphs
 from hfbench.widgets.help_panel import show_help
 from hfbench.widgets.jump_overlay import start_jump
@@ -61,7 +60,7 @@ THEME_POLL = 2.0
 """Seconds between two looks at the theme files."""
 
 
-class Workbench(Opening, Leaving):
+class Workbench(Opening, Leaving, Dressing):
     """The terminal application. Jobs live outside of it: leaving is always safe."""
 
     TITLE = "hfbench"
@@ -90,6 +89,7 @@ class Workbench(Opening, Leaving):
 
     def __init__(self, config: Config, model: str | None = None, *, ascii: bool = False, watch: bool = True) -> None:
         super().__init__()
+        self.no_color = bool(os.environ.get("NO_COLOR"))  # Textual takes an empty one for a wish, too
         self.config = config
         self._config_seen = stamp_of(config_file())
         self.model = model
@@ -105,7 +105,6 @@ class Workbench(Opening, Leaving):
         self._keeper: PlaceKeeper | None = None
         self.baud = config.ui.baud
         """Bits a second of the terminal's line, 0 for as fast as one likes."""
-        self._own_themes: set[str] = set()
         self._watching = False
         self.watchers = Watchers(self.post_message, jobs_root(), config.ui.refresh) if watch else None
         self.animation_level = "none"  # nothing moves unless something happened; over SSH each frame costs
@@ -127,10 +126,9 @@ class Workbench(Opening, Leaving):
 
     def on_load(self) -> None:
         """Themes and keys, before there is a screen that would have to be styled twice."""
-        self.theme_folders = [packaged_themes(), config_root() / "themes"]
-        self._themes_changed = ThemeWatch(self.theme_folders)
-        self._load_themes()
-        self._apply_keys()
+        self.load_themes()
+        if self.config.keys:  # asking for the ids would load every screen
+            self.apply_keys(binding_ids())
 
     def on_mount(self) -> None:
         """The model that was asked for; watchers and other screens after the first frame was painted."""
@@ -147,7 +145,7 @@ class Workbench(Opening, Leaving):
         if self.watchers and not self._watching:
             self._watching = True
             self.watchers.start()
-            self.set_interval(THEME_POLL, self._reload_themes)
+            self.set_interval(THEME_POLL, self.reload_themes)
             if self.place_file and not self.left:
                 self._keep_place(self.place_file)
             load_later(BEHIND_MODELS)
@@ -214,10 +212,6 @@ class Workbench(Opening, Leaving):
             self.call_from_thread(failed or self.complain, error)
             return
         self.call_from_thread(self._started, spec, request, job, started or self.open_job, runs_in, on)
-
-    def complain(self, error: HfbenchError | str) -> None:
-        """Show a sentence that stays long enough to be read."""
-        self.notify(str(error), severity="error", timeout=15, markup=False)
 
     def _started(
         self, spec: Spec, request: Action, job: JobDirectory, then: Callable[[str], object], runs_in: str, on: str
@@ -339,42 +333,6 @@ class Workbench(Opening, Leaving):
             if leave:
                 self.exit()
 
-    def theme_names(self) -> list[str]:
-        """The themes a user may choose: ours and their own."""
-        return sorted(self._own_themes)
-
-    # -- themes and keys ------------------------------------------------------
-
-    def _register_themes(self) -> None:
-        """Take in every theme that can be read; one that cannot keeps its last good colours."""
-        themes = load_themes(self.theme_folders)
-        self._own_themes |= set(themes.loaded)
-        for theme in themes.loaded.values():
-            self.register_theme(theme)
-        for failure in themes.failed:
-            self.complain(str(failure))
-
-    def _load_themes(self) -> None:
-        self._register_themes()
-        wanted, known = self.config.ui.theme, self._own_themes
-        self.theme = wanted if wanted in known else DEFAULT_THEME
-        if wanted not in known:
-            near = did_you_mean(wanted, known) or f"known: {', '.join(sorted(known))}"
-            self.complain(ConfigError(f"there is no theme {wanted!r}", where=config_file(), remedy=near))
-
-    def _reload_themes(self) -> None:
-        if self._themes_changed.changed():
-            self._register_themes()
-            self.refresh_css(animate=False)
-
-    def _apply_keys(self) -> None:
-        if not self.config.keys:
-            return  # the usual case; asking for the ids would load every screen
-        known = binding_ids()
-        for name in self.config.keys.keys() - known:
-            self.complain(names_no_binding(name, known))
-        self.set_keymap({name: keys for name, keys in self.config.keys.items() if name in known})
-
 
 def refuse_without_terminal() -> None:
     """UsageError when there is no terminal to draw on."""
@@ -390,15 +348,19 @@ def open_workbench(
     ascii: bool = False,
     mouse: bool = True,
     baud: int = 0,
+    theme: str = "",
     tour: bool = False,
     attach: bool = False,
 ) -> int:
     """Run the workbench until the user leaves, from where it was left if `attach`; UsageError when there is no terminal
-    to draw on."""
+    to draw on, or no such theme."""
     from hfbench.screens.kept import PlaceFile
 
     refuse_without_terminal()
     config = read_config()
+    if theme:
+        refuse_unknown(theme)
+        config = replace(config, ui=replace(config.ui, theme=theme))
     sys.setswitchinterval(TURN)
     app = Workbench(config, model, ascii=ascii or config.ui.ascii or not draws_unicode())
     app.baud = baud or app.baud

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
-from hfbench.commands import front_page
+from hfbench.commands import display, front_page
 from hfbench.commands.front_page import COMMANDS, EXITS
 from hfbench.errors import UsageError
 from hfbench.exits import Exit
@@ -17,6 +17,7 @@ WIDTH = 80
 
 def main(words: Sequence[str]) -> int:
     """Run one command line; the exit code."""
+    words = display.settled(words, _is_command)
     if words and not words[0].startswith("-"):
         if words[0] in COMMANDS:
             command = import_module(f"hfbench.commands.{words[0]}")
@@ -24,6 +25,13 @@ def main(words: Sequence[str]) -> int:
         if (found := _action(words)) is not None:
             return found
     return _front_page(words)
+
+
+def _is_command(word: str) -> bool:
+    """Whether a word begins a command line, and is not a model to open the workbench on."""
+    from hfbench.commands.known import summaries
+
+    return word in COMMANDS or any(name.replace("_", "-").partition(".")[0] == word for name in summaries())
 
 
 def _action(words: Sequence[str]) -> int | None:
@@ -88,7 +96,7 @@ def _workbench(given: argparse.Namespace) -> int:
         _refuse_unknown(given.model)
     from hfbench.app import open_workbench
 
-    return open_workbench(given.model, ascii=given.ascii, mouse=not given.no_mouse, baud=given.baud)
+    return open_workbench(given.model, **front_page.drawing_of(given))
 
 
 def _refuse_unknown(model: str) -> None:

@@ -90,7 +90,10 @@ def _decode_items(origin: Any, arms: tuple[Any, ...], data: Any) -> Any:
 def _decode_float(data: Any) -> float:
     """A number, or the name `encode` writes for one that JSON cannot write."""
     if isinstance(data, (int, float)) and not isinstance(data, bool):
-        return float(data)
+        try:
+            return float(data)
+        except OverflowError:
+            raise ValueError("a float was expected, found a number that is too large") from None
     return float(data) if data in ("nan", "inf", "-inf") else float(_expect(float, None))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from hfbench.errors import MissingError
+
 HOME = "HFBENCH_HOME"
 SHARED_LEASES = Path("/tmp/hfbench-leases")
 """Not below TMPDIR, which schedulers set for each job: all users of a machine meet here."""
@@ -34,6 +36,20 @@ def _root(kind: str) -> Path:
 def config_root() -> Path:
     """Folder of config.toml, key maps and user themes."""
     return _root("config")
+
+
+def packaged_themes() -> Path:
+    """The folder of themes that come with hfbench: inside the wheel, or beside the package in a checkout."""
+    here = Path(__file__).resolve().parent
+    for folder in (here / "themes", here.parent / "themes"):
+        if folder.is_dir():
+            return folder
+    raise MissingError("the themes of hfbench are missing", where=here / "themes", remedy="install hfbench again")
+
+
+def theme_folders() -> list[Path]:
+    """Where theme files lie; a later folder's take the place of an earlier one's."""
+    return [packaged_themes(), config_root() / "themes"]
 
 
 def cache_root() -> Path:

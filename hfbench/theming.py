@@ -11,7 +11,6 @@ from typing import Any
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from hfbench.errors import MissingError
 from hfbench.text import did_you_mean, printable
 
 DEFAULT_THEME = "hfbench-dark"
@@ -66,15 +65,6 @@ class Themes:
 
     loaded: dict[str, Theme] = field(default_factory=dict)
     failed: tuple[Failure, ...] = ()
-
-
-def packaged_themes() -> Path:
-    """The folder of themes that come with hfbench: inside the wheel, or beside the package in a checkout."""
-    here = Path(__file__).resolve().parent
-    for folder in (here / "themes", here.parent / "themes"):
-        if (folder / f"{DEFAULT_THEME}.toml").is_file():
-            return folder
-    raise MissingError("the themes of hfbench are missing", where=here / "themes", remedy="install hfbench again")
 
 
 def load_themes(folders: Iterable[Path]) -> Themes:

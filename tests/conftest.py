@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,6 +41,8 @@ TOYS = Path(__file__).parent / "toys"
 UNPRIVILEGED = Path(__file__).parent / "unprivileged.py"
 REFUSED = 77
 """What it exits with when it cannot make a lesser process."""
+FOLDERS = count()
+"""Numbers of the folders of tests."""
 RAY = "ray"
 LONGEST = (
     RAY,
@@ -49,6 +53,7 @@ LONGEST = (
     "tests/actions/test_engine_build.py",
     "tests/engines/test_build.py",
     "tests/engines/test_examples.py",
+    "tests/jobs/executors/test_slurm.py",
     "tests/gpu/kernels/test_static.py",
     "tests/gpu/test_generate_modes.py",
     "tests/gpu/kernels/test_interpret.py",
@@ -59,8 +64,11 @@ LONGEST = (
     "tests/convert/test_megatron_core.py",
     "tests/convert/walls/test_core.py",
     "tests/convert/walls/test_forward.py",
+    "tests/jobs/executors/test_ssh.py",
 )
-"""Groups of many seconds: begun last, one of them would leave the other processes with nothing to do."""
+"""Groups of many seconds: begun last, one of them would leave the other processes with nothing to do. Those that wait
+for a cluster or a second box stand apart: while one waits, the others have the processors.
+"""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -112,7 +120,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """A test that root cannot run as it is runs once more, in a process that permissions bind."""
     if os.geteuid() or not pyfuncitem.get_closest_marker("unprivileged") or _bound():
         return None
+    place = pyfuncitem.funcargs["tmp_path"] / "unprivileged"  # its usual one is below those of earlier runs, to remove
     words = [sys.executable, str(UNPRIVILEGED), sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    words += ["--basetemp", str(place)]
     words.append(pyfuncitem.nodeid.removesuffix(f"@{_group(pyfuncitem)}"))  # which xdist put behind its name
     child = subprocess.run(words, cwd=pyfuncitem.config.rootpath, capture_output=True, text=True, check=False)
     if child.returncode == REFUSED:
@@ -127,6 +137,15 @@ def _bound() -> bool:
         path = Path(folder) / "closed"
         path.touch(mode=0)
         return not os.access(path, os.R_OK)
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for one test. Pytest's own looks for a free number among those of all tests before it."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}{next(FOLDERS)}"
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 @pytest.fixture(autouse=True)

@@ -98,6 +98,7 @@ def test_numbers_of_numpy_stay_numbers() -> None:
         {"name": "p", "value": "high"},
         {"name": "p", "value": True},
         {"name": "p", "value": {"why": "no"}},
+        {"name": "p", "value": 10**400},
         {"name": "p", "value": 1.0, "count": "3"},
         {"name": "p", "value": 1.0, "count": True},
         {"name": "p", "value": 1.0, "count": 1.5},
@@ -109,7 +110,10 @@ def test_data_of_another_shape_is_refused(data: Any) -> None:
         decode(Part, data)
 
 
-@pytest.mark.parametrize(("key", "value"), [("parts", "ab"), ("pair", [1]), ("table", [1]), ("colour", "blue")])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("parts", "ab"), ("pair", [1]), ("table", [1]), ("table", {"a": 10**400}), ("colour", "blue")],
+)
 def test_containers_of_another_shape_are_refused(key: str, value: Any) -> None:
     data = {"parts": [], "colour": "red", "path": None}
     assert decode(Whole, data).path is None

@@ -187,7 +187,7 @@ def test_check_tells_all_that_is_wrong_a_line_each(home: Path, hfbench: Hfbench)
 
 
 def test_a_theme_of_the_users_may_be_chosen(home: Path, hfbench: Hfbench) -> None:
-    from hfbench.theming import packaged_themes
+    from hfbench.paths import packaged_themes
 
     themes = home / "config" / "themes"
     themes.mkdir(parents=True)

@@ -12,6 +12,7 @@ from textual.app import App
 from textual.color import Color
 from textual.theme import Theme
 
+from hfbench.paths import packaged_themes
 from hfbench.theming import (
     COLORS,
     DEFAULT_THEME,
@@ -19,7 +20,6 @@ from hfbench.theming import (
     SURFACES,
     ThemeWatch,
     load_themes,
-    packaged_themes,
     read_theme,
 )
 
@@ -203,11 +203,11 @@ def test_the_folder_of_a_wheel_is_found_too(tmp_path: Path) -> None:
     package = tmp_path / "hfbench"
     source = Path(__file__).parents[1] / "hfbench"
     package.mkdir()
-    for name in ("__init__.py", "theming.py", "errors.py", "exits.py", "line_width.py", "pages.py", "text.py"):
+    for name in ("__init__.py", "paths.py", "errors.py", "exits.py", "line_width.py", "pages.py", "text.py"):
         (package / name).write_bytes((source / name).read_bytes())
     (package / "themes").mkdir()
     for file in packaged_themes().glob("*.toml"):
         (package / "themes" / file.name).write_bytes(file.read_bytes())
-    code = "from hfbench.theming import packaged_themes; print(packaged_themes())"
+    code = "from hfbench.paths import packaged_themes; print(packaged_themes())"
     found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == str(package / "themes")

@@ -33,7 +33,7 @@ class BaselineRmResult:
 class BaselineRm:
     """Remove baselines; the jobs they were copied from are not touched."""
 
-    names: tuple[str, ...] = param("Names of baselines", positional=True)
+    names: tuple[str, ...] = param("Names of baselines", positional=True, kind="baseline")
 
     def perform(self, run: Run) -> BaselineRmResult:
         """All of them, or none when a name is not known."""

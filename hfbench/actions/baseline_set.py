@@ -42,7 +42,7 @@ class BaselineSetResult:
 class BaselineSet:
     """Keep a job, a sweep or a result file as a baseline: a copy that stays when the job is removed."""
 
-    name: str = param("Name of the baseline", positional=True)
+    name: str = param("Name of the baseline", positional=True, kind="baseline")
     of: str = param("Job id, sweep or result file", positional=True)
     replace: bool = param("Take the place of a baseline of that name", default=False)
     once: bool = param("Leave a baseline of that name as it is, for scripts that run every night", default=False)

@@ -69,7 +69,7 @@ class BaselineShowResult:
 class BaselineShow:
     """Show a baseline: its settings, where it ran, and the medians of its metrics."""
 
-    name: str = param("Name of the baseline", positional=True)
+    name: str = param("Name of the baseline", positional=True, kind="baseline")
 
     def perform(self, run: Run) -> BaselineShowResult:
         """Read its file."""
@@ -84,7 +84,7 @@ class BaselineShow:
                 job=each.job,
                 host=str(each.environment.get("host") or ""),
                 headline=str((each.result or {}).get("headline") or each.reason),
-                medians={name: (m.summary["p50"], m.unit) for name, m in metrics_of(each.result).items()},
+                medians={name: (m.statistic("p50") or 0.0, m.unit) for name, m in metrics_of(each.result).items()},
             )
             for each in subject.measured
         )

@@ -61,7 +61,11 @@ class BenchCompare:
     seed: int = param("Seed of the random prompt and of the order of turns", default=0, ge=0)
     ci: float = param("Stop when the ratios are known within this share", default=0.02, ge=0.0001, le=1)
     budget: float = param(
-        "Time to measure; the round under way is finished", default=120.0, kind="duration", ge=0.001, unit="s"
+        "Time to warm up and measure, loading not counted; the round under way is finished",
+        default=120.0,
+        kind="duration",
+        ge=0.001,
+        unit="s",
     )
     warmup: int = param("Rounds before the first that counts", default=2, ge=0, le=1000)
     max_iterations: int = param("Most rounds to measure", default=1000, ge=1, le=1_000_000)

@@ -51,7 +51,11 @@ class Generate:
     seed: int = param("Seed of the random prompt", default=0, ge=0)
     ci: float = param("Stop when the median is known within this share", default=0.02, ge=0.0001, le=1)
     budget: float = param(
-        "Time to measure; the iteration under way is finished", default=60.0, kind="duration", ge=0.001, unit="s"
+        "Time to warm up and measure after loading; the iteration under way is finished",
+        default=60.0,
+        kind="duration",
+        ge=0.001,
+        unit="s",
     )
     warmup: int = param("Iterations before the first that counts", default=2, ge=0, le=1000)
     max_iterations: int = param("Most iterations to measure", default=1000, ge=1, le=1_000_000)

@@ -28,7 +28,11 @@ class BenchLoad:
     rounds: int = param("Most loads of each loader in each state", default=10, ge=1, le=10_000)
     ci: float = param("Stop when every median is known within this share", default=0.05, ge=0.0001, le=1)
     budget: float = param(
-        "Time to measure; the round under way is finished", default=120.0, kind="duration", ge=0.001, unit="s"
+        "Time to measure, verifying not counted; the round under way is finished",
+        default=120.0,
+        kind="duration",
+        ge=0.001,
+        unit="s",
     )
     limit: float = param("Time one load may take", default=600.0, kind="duration", ge=0.1, unit="s")
 

@@ -54,7 +54,7 @@ class Modes:
     seed: int = param("Seed of the random prompt", default=0, ge=0)
     ci: float = param("Stop when every ratio to eager is known within this share", default=0.02, ge=0.0001, le=1)
     budget: float = param(
-        "Time to measure after the warm-up; the round under way is finished",
+        "Time to warm up and measure, loading not counted; the round under way is finished",
         default=120.0,
         kind="duration",
         ge=0.001,

@@ -27,7 +27,8 @@ class Compare:
         positional=True,
     )
     fail_if: tuple[str, ...] = param(
-        "Exit 1 when this holds beyond doubt: 'tpot.p50 > 1.05x' (x of A) or 'ttft.p99 > 80 ms'", default=()
+        "Exit 1 when this holds beyond doubt, or one lacks it: 'tpot.p50 > 1.05x' (x of A) or 'ttft.p99 > 80 ms'",
+        default=(),
     )
     undecided: Literal["tell", "fail"] = param("What becomes of a condition that cannot be told", default="tell")
     within: float = param("Share within which two medians count as the same", default=0.02, ge=0.001, le=0.5)

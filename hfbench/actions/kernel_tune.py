@@ -12,6 +12,7 @@ from hfbench.actions.base import action
 from hfbench.actions.params import param
 from hfbench.gpu.kernels.timing_results import Device
 from hfbench.gpu.kernels.tuned import Tuned, TunedRow
+from hfbench.paths import expand
 from hfbench.text import clip, clip_middle
 from hfbench.units import show_seconds
 
@@ -96,7 +97,7 @@ class KernelTune:
         from hfbench.gpu.kernels.tuned import default_table
 
         file, chosen = find(self.kernel), choose_device(self.device, needs_gpu=True)
-        table = (self.out or default_table()).expanduser().absolute()
+        table = expand(str(self.out or default_table())).absolute()
         report = tune(
             file,
             device=chosen.name,

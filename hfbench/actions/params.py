@@ -29,7 +29,7 @@ RESERVED = frozenset(
 _ZERO = re.compile(r"0+(?:\.0+)?\s*(?:s|m|h|d)?")
 _ITEM = re.compile(r'((?:^|,)\s*("(?:[^"]|"")*"|[^",]*)\s*)')
 
-Kind = Literal["", "model", "path", "device", "duration"]
+Kind = Literal["", "model", "path", "device", "duration", "baseline", "theme"]
 
 
 class Problem(Exception):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hfbench.actions.base import action
@@ -13,6 +12,7 @@ from hfbench.errors import UsageError
 from hfbench.hub.pushing.facts import Pushed
 from hfbench.line_width import cut, paragraph
 from hfbench.models.problem import counted
+from hfbench.paths import expand
 from hfbench.text import printable
 from hfbench.units import show_bytes, show_seconds
 
@@ -111,7 +111,7 @@ class Push:
         if not self.model and not self.artifact:
             raise UsageError("says what to push and not where to", remedy="hfbench push FOLDER org/name")
         found = push(
-            Path(self.folder).expanduser() if self.model else None,
+            expand(self.folder) if self.model else None,
             self.model or self.folder,
             run,
             endpoint=self.endpoint,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -45,6 +46,21 @@ class Catalogue:
     broken: tuple[BrokenFile, ...] = ()
 
 
+class ByName(Mapping[str, Spec]):
+    """All actions, each loaded when it is looked up."""
+
+    def __getitem__(self, name: str) -> Spec:
+        if spec := look_up(name):
+            return spec
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted({*_modules(), *users_own().actions}))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 def declared_in(module: ModuleType) -> list[Spec]:
     """The actions a module declares itself, not those it imports."""
     specs = [getattr(value, "spec", None) for value in vars(module).values() if isinstance(value, type)]
@@ -64,24 +80,30 @@ def catalogue() -> Catalogue:
     return _load(os.environ.get(ACTIONS_PATH, ""))
 
 
+def users_own() -> Catalogue:
+    """The actions of the user's folders alone, none of hfbench's own loaded; DuplicateAction when one has its name."""
+    return _load_own(os.environ.get(ACTIONS_PATH, ""))
+
+
 def actions() -> dict[str, Spec]:
     """All actions of this installation, the user's own folders included, by name."""
     return catalogue().actions
 
 
-def find(name: str) -> Spec:
-    """The action of that name; UnknownAction offers the nearest, BrokenFile tells why it may be missing.
+def look_up(name: str) -> Spec | None:
+    """The action of that name, if there is one; of hfbench's own files it loads the one that declares it."""
+    if name in (own := users_own().actions):
+        return own[name]
+    if (module := _modules().get(name)) is None:
+        return None
+    return next(spec for spec in declared_in(import_module(f"hfbench.actions.{module}")) if spec.name == name)
 
-    Loads its file alone where no folder of the user's could declare it too.
-    """
-    if not os.environ.get(ACTIONS_PATH):
-        for module in {entry.module for entry in declared_actions() if entry.name == name}:
-            for spec in declared_in(import_module(f"hfbench.actions.{module}")):
-                if spec.name == name:
-                    return spec
+
+def find(name: str) -> Spec:
+    """The action of that name; UnknownAction offers the nearest, BrokenFile tells why it may be missing."""
+    if spec := look_up(name):
+        return spec
     known = catalogue()
-    if name in known.actions:
-        return known.actions[name]
     if known.broken and not did_you_mean(name, known.actions):
         raise known.broken[0]
     raise UnknownAction(name, known.actions)
@@ -91,10 +113,24 @@ def find(name: str) -> Spec:
 def _load(folders: str) -> Catalogue:
     import hfbench.actions as package
 
-    found, broken = discover(package), list[BrokenFile]()
+    own = _load_own(folders)
+    return Catalogue(actions=dict(sorted((discover(package) | own.actions).items())), broken=own.broken)
+
+
+@lru_cache(maxsize=8)
+def _load_own(folders: str) -> Catalogue:
+    found, broken = dict[str, Spec](), list[BrokenFile]()
     for folder in filter(None, folders.split(os.pathsep)):
         broken += _add_folder(found, Path(folder))
-    return Catalogue(actions=dict(sorted(found.items())), broken=tuple(broken))
+    for name in found.keys() & _modules().keys():
+        raise DuplicateAction(name, Path(__file__).with_name(f"{_modules()[name]}.py"), found[name].file)
+    return Catalogue(actions=found, broken=tuple(broken))
+
+
+@cache
+def _modules() -> dict[str, str]:
+    """The module of each action of hfbench's own."""
+    return {entry.name: entry.module for entry in declared_actions()}
 
 
 def _add_folder(found: dict[str, Spec], folder: Path) -> list[BrokenFile]:
@@ -140,10 +176,13 @@ def _told(error: BaseException) -> str:
 __all__ = [
     "ACTIONS_PATH",
     "BrokenFile",
+    "ByName",
     "Catalogue",
     "DuplicateAction",
     "UnknownAction",
     "actions",
     "catalogue",
     "find",
+    "look_up",
+    "users_own",
 ]

@@ -11,6 +11,7 @@ from hfbench.actions.base import action
 from hfbench.actions.params import Problem, command_line, param
 from hfbench.errors import UsageError
 from hfbench.line_width import cut
+from hfbench.text import shell_line
 from hfbench.units import show_bytes
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Report:
     def perform(self, run: Run) -> ReportResult:
         """Read it, compare, and write the document."""
         from hfbench.compare.comparing import compare_subjects
-        from hfbench.compare.reading import read_subject
+        from hfbench.compare.reading import read_subject, source_of
         from hfbench.compare.rows import rows_of
         from hfbench.reports.build import build
         from hfbench.reports.render import BY_SUFFIX, SUFFIXES, render
@@ -82,6 +83,7 @@ class Report:
         others = [read_subject(each) for each in self.against]
         if self.fail_if and not others and not rows_of(subject):
             raise UsageError("--fail-if compares, and there is nothing to compare with", remedy="give --against too")
+        sources = [source_of(each) for each in (self.subject, *self.against)]
         sides = [subject, *others] if others or rows_of(subject) else []
         comparison = compare_subjects(sides, fail_if=self.fail_if) if sides else None
         document = build(subject, comparison, told=_lines_of, command=_command_of)
@@ -92,7 +94,7 @@ class Report:
         out = self.out or (run.artifacts / f"report{SUFFIXES[format]}" if run.directory else None)
         if out is None or is_stdout(out):
             return told
-        write_report(out, text, sources=[self.subject, *self.against])
+        write_report(out, text, sources=sources)
         if is_file(out):
             run.artifact(out, f"{format} report")
         return replace(told, file=str(out), text="")
@@ -100,18 +102,18 @@ class Report:
 
 def _lines_of(measured: Measured) -> list[str]:
     """A result as its own action tells it."""
-    from hfbench.actions.registry import actions
+    from hfbench.actions.registry import look_up
     from hfbench.actions.render import field_lines, result_lines
 
-    spec, result = actions().get(measured.action), measured.result or {}
+    spec, result = look_up(measured.action), measured.result or {}
     return result_lines(spec, result, width=LINES_OF_A_RESULT) if spec else field_lines(result)
 
 
 def _command_of(measured: Measured) -> str:
     """The command that runs an action again; empty where its settings were not kept."""
-    from hfbench.actions.registry import actions
+    from hfbench.actions.registry import look_up
 
-    spec = actions().get(measured.action)
+    spec = look_up(measured.action)
     if spec is None or not measured.params:
         return ""
     program = ["hfbench", *(word.replace("_", "-") for word in spec.name.split("."))]
@@ -121,4 +123,4 @@ def _command_of(measured: Measured) -> str:
         values = {each.name: each.validate(measured.params[each.name]) for each in known}
     except Problem:  # settings of another version
         return ""
-    return shlex.join([*shlex.split(command_line(program, spec.params, values)), *where])
+    return shell_line([*shlex.split(command_line(program, spec.params, values)), *where])

@@ -9,12 +9,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from hfbench.actions.base import action
 from hfbench.actions.params import param
 from hfbench.beside import python_path
 from hfbench.errors import HfbenchError, MissingError, UsageError
+from hfbench.every_screen import MAIN, PAGES
 from hfbench.exits import Exit
 from hfbench.units import show_bytes
 
@@ -25,6 +26,9 @@ LIMIT = 60.0
 """Seconds a picture may take."""
 LEAST, MOST = (20, 10), (500, 200)
 """Columns and rows of the smallest and the largest picture."""
+
+
+SCREENS = (*MAIN, *PAGES, "help")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +48,17 @@ class ScreenshotResult:
 class Screenshot:
     """Save a picture of a screen as SVG."""
 
-    screen: Literal["models", "model", "jobs", "job", "launch", "gpus", "kernels", "help"] = param("Screen to show")
+    screen: str = param("Screen to show", choices=SCREENS)
     path: Path = param("SVG file to write", kind="path")
     size: str = param("Columns and rows, such as 120x40", default="120x40")
     model: str = param("Model that is open", default="", kind="model")
     job: str = param("Job that is open", default="")
-    theme: str = param("Colour theme", default="")
+    of: tuple[str, ...] = param(
+        "What else a page shows: a sweep, an engine, a folder of the cache, a GPU, an action; the sides of compare and "
+        "diff",
+        default=(),
+    )
+    theme: str = param("Colour theme", default="", kind="theme")
 
     def __post_init__(self) -> None:
         match = re.fullmatch(r"(\d{1,4})x(\d{1,4})", self.size)
@@ -83,6 +92,7 @@ class Screenshot:
         for name in ("model", "job", "theme"):
             if value := getattr(self, name):
                 yield f"--{name}={value}"
+        yield from (f"--of={each}" for each in self.of)
 
 
 def _draw(arguments: list[str]) -> None:

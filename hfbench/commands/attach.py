@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hfbench.commands.front_page import add_drawing
+from hfbench.commands.front_page import add_drawing, drawing_of
 from hfbench.commands.parser import Parser
 
 
@@ -13,7 +13,7 @@ def main(words: Sequence[str]) -> int:
     given = parser().parse_args(words)
     from hfbench.app import open_workbench
 
-    return open_workbench(None, ascii=given.ascii, mouse=not given.no_mouse, baud=given.baud, attach=True)
+    return open_workbench(None, **drawing_of(given), attach=True)
 
 
 def parser() -> Parser:

@@ -16,7 +16,19 @@ from hfbench.commands.known import known_actions
 from hfbench.commands.perform import parser_for
 
 Kind = Literal[
-    "", "path", "model", "job", "sweep", "baseline", "measured", "environment", "kernel", "device", "place", "action"
+    "",
+    "path",
+    "model",
+    "job",
+    "sweep",
+    "baseline",
+    "measured",
+    "environment",
+    "kernel",
+    "device",
+    "place",
+    "action",
+    "theme",
 ]
 """What a word stands for, where it is none of some choices; empty for any text."""
 
@@ -33,6 +45,7 @@ KINDS: Mapping[str, Kind] = {
     "kernel": "kernel",
     "device": "device",
     "action": "action",
+    "theme": "theme",
     "runs_in": "environment",
     "environment": "environment",
     "file": "path",

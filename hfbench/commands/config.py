@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from hfbench.commands.parser import Parser
 from hfbench.config import Config, ConfigError, examine, names_no_binding, plain, read_config
 from hfbench.exits import Exit, complain
-from hfbench.paths import cache_root, config_file, config_root, jobs_root, leases_root
+from hfbench.paths import cache_root, config_file, jobs_root, leases_root, theme_folders
 from hfbench.text import did_you_mean, printable
 
 WHAT = {
@@ -95,9 +95,9 @@ def _check(as_json: bool) -> int:
 
 def _theme_problems(config: Config) -> list[ConfigError]:
     """Every fault of the user's theme files, and a theme that no file gives."""
-    from hfbench.theming import load_themes, packaged_themes  # Textual enters here, and in `_known_keys`
+    from hfbench.theming import load_themes  # Textual enters here, and in `_known_keys`
 
-    themes = load_themes([packaged_themes(), config_root() / "themes"])
+    themes = load_themes(theme_folders())
     problems = [
         ConfigError(fault.reason, where=f"{fault.file}: {fault.field}" if fault.field else fault.file)
         for fault in themes.failed

@@ -7,6 +7,10 @@ import argparse
 import hfbench
 from hfbench.commands.parser import Parser
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself would be a tenth of what `--help` costs
+    from typing import Any
+
 COMMANDS = {
     "tour": "a guided walk on the demo model in the workbench",
     "attach": "open the workbench where you left it",
@@ -54,12 +58,18 @@ def parser(epilog: str = "") -> Parser:
 
 
 def add_drawing(made: argparse.ArgumentParser) -> None:
-    """The options by which the workbench draws."""
-    made.add_argument("--ascii", action="store_true", help="draw with ASCII only")
+    """The options by which the workbench draws; `commands/display.py` knows them, too."""
+    made.add_argument("--ascii", action="store_true", help="draw with ASCII only; commands print with it")
     made.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
     made.add_argument(
         "--baud", type=_baud, default=0, metavar="N", help="paint no more than a line of N bits/s carries"
     )
+    made.add_argument("--theme", default="", metavar="NAME", help="the colours to begin with")
+
+
+def drawing_of(given: argparse.Namespace) -> dict[str, Any]:
+    """How the workbench is to draw, as `open_workbench` takes it."""
+    return {"ascii": given.ascii, "mouse": not given.no_mouse, "baud": given.baud, "theme": given.theme}
 
 
 def _baud(text: str) -> int:

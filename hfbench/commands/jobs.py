@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
-from hfbench.actions.registry import actions
+from hfbench.actions.registry import look_up
 from hfbench.actions.render import field_lines, result_lines
 from hfbench.codec import encode
 from hfbench.commands.parser import Parser
@@ -145,7 +145,7 @@ def _details(job: JobDirectory, snapshot: JobSnapshot) -> list[str]:
         lines += ["", f"  {snapshot.state}: {sentence}"]
     lines += [f"  | {printable(line)}" for line in snapshot.tail]
     if snapshot.result is not None:
-        spec = actions().get(snapshot.action)
+        spec = look_up(snapshot.action)
         lines += ["", *(result_lines(spec, snapshot.result) if spec else field_lines(snapshot.result))]
     return lines
 

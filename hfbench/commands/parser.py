@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 
+from hfbench.commands.display import remedy_for
 from hfbench.errors import UsageError
 from hfbench.text import did_you_mean
 
@@ -31,7 +32,8 @@ class Parser(argparse.ArgumentParser):
         """UsageError with the nearest option or choice."""
         remedy = f"{self.prog} --help lists them"
         if found := re.search(UNKNOWN, message):
-            remedy = did_you_mean(found[1].partition("=")[0], self._option_string_actions) or remedy
+            unknown = found[1].partition("=")[0]
+            remedy = remedy_for(unknown) or did_you_mean(unknown, self._option_string_actions) or remedy
         elif found := re.search(CHOICE, message):
             remedy = did_you_mean(found[1], re.findall(r"[\w.-]+", found[2])) or remedy
         command = self.prog.removeprefix("hfbench").strip()  # every diagnostic begins with `hfbench:` anyway

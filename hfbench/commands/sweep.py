@@ -15,7 +15,8 @@ from hfbench.line_width import cut_end
 from hfbench.paths import sweeps_root
 from hfbench.sweeps.folder import SweepFolder, find_sweep
 from hfbench.sweeps.grid import best_cell, undecided
-from hfbench.sweeps.model import SweepRow, SweepSnapshot, value_text
+from hfbench.sweeps.model import CellView, SweepRow, SweepSnapshot, value_text
+from hfbench.sweeps.naming import cells_named
 from hfbench.sweeps.snapshot import list_sweeps, read_sweep
 from hfbench.sweeps.table import csv_of_table, lines_of_table, notes_of_table, plain_table, table, usual_metrics
 from hfbench.text import printable
@@ -69,9 +70,13 @@ def parser() -> argparse.ArgumentParser:
     told.add_argument("--csv", action="store_true", help="print CSV")
     for name, verb, help in (
         ("resume", _resume, "Go on with a sweep that was stopped or interrupted; finished cells are kept"),
-        ("rerun", _rerun, "Begin the failed cells of a sweep again"),
+        ("rerun", _rerun, "Begin the failed cells of a sweep again, or those that are named"),
     ):
-        add(name, verb, help).add_argument("--detach", action="store_true", help="do not stay until it is over")
+        again = add(name, verb, help)
+        again.add_argument("--detach", action="store_true", help="do not stay once it has begun")
+        if verb is _rerun:
+            words = "cells to begin again whatever became of them: numbers or values, as batch=8; else the failed ones"
+            again.add_argument("cells", nargs="*", metavar="CELL", help=words)
     add("cancel", _cancel, "Stop sweeps and their jobs; they can be resumed")
     add("rm", _rm, "Delete the folders of sweeps that nobody conducts; their jobs stay")
     return made
@@ -91,7 +96,7 @@ def _list(given: argparse.Namespace) -> int:
 def _rows(rows: Sequence[SweepRow], now: float) -> list[str]:
     told = [("SWEEP", "STATE", "CELLS", "RAN", "MADE", "ON")]
     for row in rows:
-        cells = f"{sum(row.counts[state] for state in ('done', 'failed', 'skipped'))}/{row.cells}"
+        cells = f"{sum(row.counts[state] for state in ('finished', 'failed', 'skipped'))}/{row.cells}"
         failed = f", {row.counts['failed']} failed" if row.counts["failed"] else ""
         made = show_ago(now - row.made)
         told.append((row.name, row.state, cells + failed, show_elapsed(row.seconds), made, " ".join(row.on)))
@@ -112,10 +117,11 @@ def describe(snapshot: SweepSnapshot) -> list[str]:
     counts = ", ".join(f"{count} {state}" for state, count in snapshot.counts().items() if count)
     lines = [f"{snapshot.name}  {snapshot.state}" + (f": {snapshot.reason}" if snapshot.reason else "")]
     axes = ["{}: {}".format(axis.name, ", ".join(map(value_text, axis.values))) for axis in snapshot.axes]
-    left = f", ~{show_elapsed(snapshot.left_s)} left by {snapshot.left_from}" if snapshot.left_s is not None else ""
+    left = f", ~{show_elapsed(snapshot.left_s)} left, from {snapshot.left_from}" if snapshot.left_s is not None else ""
     told = [("folder", str(snapshot.folder)), ("cells", f"{len(snapshot.cells)}: {counts}"), ("axes", "; ".join(axes))]
     told += [("on", ", ".join(snapshot.on)), ("ran", f"{show_elapsed(snapshot.seconds)}{left}")]
     lines += [f"  {name:<6}  {value}" for name, value in told if value]
+    lines += _waits(snapshot)
     for state in ("running", "failed", "skipped"):
         lines += _cells(snapshot, state)
     for metric in usual_metrics(snapshot):
@@ -124,6 +130,17 @@ def describe(snapshot: SweepSnapshot) -> list[str]:
             named = f"best, undecided, {metric}" if undecided(snapshot, metric) else f"best {metric}"
             lines.append(f"  {named}: {show_value(figure.value, figure.unit)} in cell {cell.number} ({cell.label})")
     return [printable(line) for line in lines]
+
+
+def _waits(snapshot: SweepSnapshot) -> list[str]:
+    """What queued cells wait for: a line for each reason, with how many have it and the first of them."""
+    waiting: dict[str, list[CellView]] = {}
+    for cell in snapshot.cells:
+        if cell.state == "queued" and cell.reason:
+            waiting.setdefault(cell.reason, []).append(cell)
+    named = {why: f"{cells[0].number} ({cells[0].label})" for why, cells in waiting.items()}
+    others = {why: f" and {len(cells) - 1} more" if len(cells) > 1 else "" for why, cells in waiting.items()}
+    return [f"  queued {named[why]}{others[why]}: {why}" for why in list(waiting)[:LISTED]]
 
 
 def _cells(snapshot: SweepSnapshot, state: str) -> list[str]:
@@ -156,19 +173,24 @@ def _resume(given: argparse.Namespace) -> int:
 
 
 def _rerun(given: argparse.Namespace) -> int:
-    from hfbench.conduct.start import rerun_failed
+    from hfbench.conduct.start import rerun_cells, rerun_failed
 
-    return _go_on(_found(given), rerun_failed, given)
+    sweep = _found(given)
+    if not given.cells:
+        return _go_on(sweep, rerun_failed, given)
+    numbers = cells_named(read_sweep(sweep.path), given.cells)
+    return _go_on(sweep, lambda folder: rerun_cells(folder, numbers), given)
 
 
 def _go_on(sweep: SweepFolder, begin: Callable[..., None], given: argparse.Namespace) -> int:
     from hfbench.commands.sweep_follow import follow, told_detached
+    from hfbench.conduct.start import sessions
 
-    before = read_sweep(sweep.path)
+    before, told = read_sweep(sweep.path), len(sessions(sweep))
     begin(sweep.path)
     if before.lost:
         complain(f"{sweep.name}: {before.reason}")
-    return told_detached(sweep, given.json) if given.detach else follow(sweep, as_json=given.json)
+    return told_detached(sweep, given.json, told) if given.detach else follow(sweep, as_json=given.json)
 
 
 def _cancel(given: argparse.Namespace) -> int:

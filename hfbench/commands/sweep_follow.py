@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator, Sequence
 
 from hfbench.commands.watch import is_live, redraw
-from hfbench.conduct.start import cancel, wait_until_left
+from hfbench.conduct.start import cancel, sessions, wait_until_begun, wait_until_left
 from hfbench.errors import HfbenchError
 from hfbench.exits import Exit, complain
 from hfbench.scripts.progress import say
-from hfbench.sweeps.folder import LineTail, SweepFolder
+from hfbench.sweeps.folder import SweepFolder
 from hfbench.sweeps.model import OVER, CellView, SweepSnapshot
 from hfbench.sweeps.snapshot import SweepFollower
 from hfbench.sweeps.table import lines_of_table, notes_of_table, table, usual_metrics
@@ -42,15 +42,19 @@ def follow(sweep: SweepFolder, *, as_json: bool = False) -> int:
     return _report(sweep, snapshot, as_json)
 
 
-def told_detached(sweep: SweepFolder, as_json: bool) -> int:
-    """Say which sweep was started and is left alone."""
+def told_detached(sweep: SweepFolder, as_json: bool, before: int) -> int:
+    """Say which sweep was started and is left alone, once it has begun; or why it has not. `before` is how many
+    sessions of conductors there were before."""
+    if refused := wait_until_begun(sweep, before):
+        complain(f"{sweep.name}: {refused}")
+        return int(refused.exit)
     print(json.dumps({"sweep": sweep.name, "directory": str(sweep.path)}) if as_json else sweep.name)
     return Exit.OK
 
 
 def exit_of(sweep: SweepFolder) -> int:
     """The code that the last conductor of a sweep told."""
-    codes = [line.get("exit") for line in LineTail(sweep.journal).read() if line.get("kind") == "conductor"]
+    codes = [line.get("exit") for line in sessions(sweep)]
     return codes[-1] if codes and isinstance(codes[-1], int) else int(Exit.FAILED)
 
 
@@ -69,11 +73,15 @@ def _watched(follower: SweepFollower, told: set[int], *, quiet: bool) -> SweepSn
             if live:
                 redraw(_status(snapshot))
             if snapshot.state != "running":
-                return snapshot
+                break
             time.sleep(PAUSE)
     finally:
         if live:
             redraw("")
+    if snapshot.state == "interrupted":  # or its folder is being deleted, the lock before the rest
+        time.sleep(PAUSE)
+        snapshot = follower.read()
+    return snapshot
 
 
 def _news(snapshot: SweepSnapshot, told: set[int]) -> Iterator[str]:

@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from hfbench.actions.base import Spec
-from hfbench.commands.known import known_actions
+from hfbench.actions.registry import find
+from hfbench.commands.known import summaries
 from hfbench.commands.parser import Parser
 from hfbench.commands.perform import add_field, values_of
 from hfbench.conduct.estimate import estimate
-from hfbench.conduct.make import Sweep, free_name, make, slug
+from hfbench.conduct.make import Sweep, free_name, make, refuse_name, slug
 from hfbench.conduct.places import refuse_never
 from hfbench.conduct.start import start
 from hfbench.conduct.vary import read_vary, sweep_script
@@ -47,10 +48,11 @@ def main(words: Sequence[str]) -> int:
             say(sentence)
         return int(invalid.exit)
     sweep = replace(sweep, estimate=estimate(sweep.plan, jobs_root()))
-    if given.dry_run:
-        return _dry_run(sweep, as_json=given.json)
     at_once = sweep.at_once  # a place that cannot be read is told before there is a folder
+    refuse_name(sweeps_root(), sweep.name)
     refuse_never(sweep.on, sweep.plan)
+    if given.dry_run:
+        return _dry_run(sweep, at_once, as_json=given.json)
     folder = make(sweeps_root(), sweep)
     if not given.json and not given.detach:
         say(f"{folder.name}: {_expected(sweep, at_once)}")
@@ -102,18 +104,18 @@ def _asked(words: Sequence[str]) -> tuple[Sweep, argparse.Namespace]:
         add_options(parser, action=True)
         parser.parse_args(words)  # which prints the help, or says what is missing
         raise UsageError("the script or the action comes first", where="sweep run", remedy="hfbench sweep run --help")
-    known = known_actions()
+    known = summaries()
     for length in (2, 1):
         name = ".".join(words[:length]).replace("-", "_")
         if len(words) >= length and name in known:
-            return _of_action(known[name], words[length:])
+            return _of_action(find(name), words[length:])
     return _of_script(words)
 
 
 def _of_script(words: Sequence[str]) -> tuple[Sweep, argparse.Namespace]:
     path = Path(words[0])
     if not path.exists() and not words[0].endswith((".yaml", ".yml")):
-        near = did_you_mean(words[0], (name.partition(".")[0] for name in known_actions()))
+        near = did_you_mean(words[0], (name.partition(".")[0] for name in summaries()))
         raise UsageError(
             f"{words[0]!r} is neither a script nor an action",
             where="sweep run",
@@ -171,9 +173,8 @@ def _parser(subject: str) -> Parser:
     return Parser(prog=f"hfbench sweep run {subject}", description=DESCRIPTION, epilog=EPILOG)
 
 
-def _dry_run(sweep: Sweep, *, as_json: bool) -> int:
+def _dry_run(sweep: Sweep, at_once: int, *, as_json: bool) -> int:
     """What would be run."""
-    at_once = sweep.at_once
     if as_json:
         told = sweep.estimate
         estimated = {"seconds": told.all_s(len(sweep.plan.cells), at_once), "from": told.source} if told else None
@@ -193,16 +194,16 @@ def _expected(sweep: Sweep, at_once: int) -> str:
     count = len(sweep.plan.cells)
     cells = "1 cell" if count == 1 else f"{count:,} cells, {at_once:,} at once"
     if sweep.estimate is None:
-        return f"{cells} on {', '.join(sweep.on)}; nothing tells yet how long they take"
+        return f"{cells} on {', '.join(sweep.on)}; how long they take is unknown: no earlier job tells it"
     seconds = show_elapsed(sweep.estimate.all_s(count, at_once))
-    return f"{cells} on {', '.join(sweep.on)}; about {seconds} by {sweep.estimate.source}"
+    return f"{cells} on {', '.join(sweep.on)}; about {seconds} from {sweep.estimate.source}"
 
 
 def _begin(folder: SweepFolder, given: argparse.Namespace) -> int:
     from hfbench.commands.sweep_follow import follow, told_detached
 
     start(folder)
-    return told_detached(folder, given.json) if given.detach else follow(folder, as_json=given.json)
+    return told_detached(folder, given.json, 0) if given.detach else follow(folder, as_json=given.json)
 
 
 def _slots(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from hfbench.commands.front_page import add_drawing
+from hfbench.commands.front_page import add_drawing, drawing_of
 from hfbench.commands.parser import Parser
 from hfbench.commands.stderr_run import StderrRun
 from hfbench.errors import MissingError
@@ -37,4 +37,4 @@ def main(words: Sequence[str]) -> int:
                 Demo().perform(run)
         except MissingError as error:
             run.log(f"{error}. The tour goes on with the models you have.")
-    return open_workbench(None, ascii=given.ascii, mouse=not given.no_mouse, tour=True)
+    return open_workbench(None, **drawing_of(given), tour=True)

@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from hfbench.codec import decode, encode
+from hfbench.compare.metrics import number
 from hfbench.compare.subject import VERSION, Subject
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.jobs.directory import ID, naming_the_folder, write_json
 from hfbench.jobs.files import read_regular
 from hfbench.paths import baselines_root, sweeps_root
-from hfbench.text import did_you_mean
+from hfbench.text import clip, did_you_mean, printable
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 LIKE_A_JOB = re.compile(rf"last|[0-9a-f]{{6}}|{ID.pattern}")
 """What stands for a job where a job or a baseline may stand."""
+LONGEST = 120
+"""Cells of a name that an error repeats."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,11 +98,11 @@ def describe(name: str) -> Baseline:
         data, subject = _data(name), read_baseline(name)
     except HfbenchError as error:
         return Baseline(name=name, kept=None, of="", problem=error.found)
-    kept, inner = data.get("kept"), data["subject"]
+    inner = data["subject"]
     environment = next((each.environment for each in subject.measured if each.environment), subject.environment)
     return Baseline(
         name=name,
-        kept=float(kept) if isinstance(kept, (int, float)) else None,
+        kept=number(data.get("kept")),
         of=str(inner.get("name") or ""),
         kind=str(inner.get("kind") or ""),
         action=", ".join(subject.actions),
@@ -140,7 +143,7 @@ def file_of(name: str) -> Path:
     """Where a baseline of that name lies; UsageError for a name that is none."""
     if not NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r} is no name of a baseline",
+            f"{clip(printable(name), LONGEST)!r} is no name of a baseline",
             remedy="take letters, digits, dots, dashes and underscores, at most 80, the first no dot",
         )
     return baselines_root() / f"{name}.json"

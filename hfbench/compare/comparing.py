@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hfbench.compare.conditions import Runs, ask, parse_wish
+from hfbench.compare.conditions import Runs, ask
 from hfbench.compare.differences import common, differences, environment_differences
 from hfbench.compare.judging import WITHIN, Spoil, in_turns, judge_metric, judge_single, method_of, spoils_of_run
 from hfbench.compare.matching import Match, matched, sentence
@@ -14,10 +14,12 @@ from hfbench.compare.reading import read_subject
 from hfbench.compare.result import CellComparison, CompareResult, MetricVerdict, Pair, Side
 from hfbench.compare.rows import rows_of
 from hfbench.compare.subject import Measured, Subject
+from hfbench.compare.wish import parse_wish
 from hfbench.errors import UsageError
 from hfbench.models.problem import counted, listed
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+NO_CELL = "there is no such cell"
 MOST_SINGLE = 20
 """Single figures that are shown where there are no metrics with samples."""
 
@@ -49,13 +51,12 @@ def compare_subjects(
 ) -> CompareResult:
     """The same for subjects that were read already."""
     first, *rest = _sides(subjects)
-    pairs, runs = [], []
+    pairs: list[Pair] = []
+    runs: list[Runs] = []
     for each in rest:
         matches = matched(first.subject, each.subject)
-        pair = _pair(first, each, matches, within)
-        pairs.append(pair)
-        if not pair.refused:
-            runs += [_runs(match, each) for match in matches.pairs]
+        pairs.append(pair := _pair(first, each, matches, within))
+        runs += [Runs(letter=each.side.letter, refused=pair.sentence)] if pair.refused else _places(matches, each)
     return CompareResult(
         sides=(first.side, *(each.side for each in rest)),
         pairs=tuple(pairs),
@@ -123,8 +124,8 @@ def _pair(a: Sided, b: Sided, matches: Match, within: float) -> Pair:
         refused=not any(cell.metrics for cell in cells),
         differences=found,
         cells=cells,
-        only_a=matches.only_a,
-        only_b=matches.only_b,
+        only_a=tuple(each.place or each.action for each in matches.only_a),
+        only_b=tuple(each.place or each.action for each in matches.only_b),
     )
 
 
@@ -181,14 +182,25 @@ def _spoils(a: Measured, b: Measured, sided: Sided) -> list[Spoil]:
     return in_turns(found) if sided.turns else found
 
 
-def _runs(pair: tuple[Measured, Measured], sided: Sided) -> Runs:
-    a, b = pair
-    place = b.place or a.place
-    return Runs(
-        a=a.result,
-        b=b.result,
-        letter=sided.side.letter,
-        place=place,
-        paired=sided.turns,
-        spoils=tuple(_spoils(a, b, sided)),
-    )
+def _places(matches: Match, sided: Sided) -> Iterator[Runs]:
+    """Everything a condition is asked of: the pairs, and what only one of the two has."""
+    letter = sided.side.letter
+    for a, b in matches.pairs:
+        yield Runs(
+            a=a.result,
+            b=b.result,
+            letter=letter,
+            place=b.place or a.place,
+            paired=sided.turns,
+            spoils=tuple(_spoils(a, b, sided)),
+            a_lacks=_no_result(a),
+            b_lacks=_no_result(b),
+        )
+    for each in matches.only_a:
+        yield Runs(a=each.result, letter=letter, place=each.place, a_lacks=_no_result(each), b_lacks=NO_CELL)
+    for each in matches.only_b:
+        yield Runs(b=each.result, letter=letter, place=each.place, a_lacks=NO_CELL, b_lacks=_no_result(each))
+
+
+def _no_result(measured: Measured) -> str:
+    return f"it has no result: {measured.reason or measured.state}" if measured.result is None else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from hfbench.compare.metrics import number
 from hfbench.compare.result import Difference
 from hfbench.compare.subject import Measured
 from hfbench.text import printable
@@ -93,7 +94,8 @@ def _text(value: object) -> str:
 
 
 def _told(name: str, value: object) -> str:
-    return show_bytes(value) if name == "memory_bytes" and isinstance(value, int) else str(value or "")
+    size = number(value) if name == "memory_bytes" else None
+    return str(value or "") if size is None else show_bytes(size)
 
 
 def _object(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -31,6 +31,7 @@ HARD = (Word.THROTTLED, Word.NOT_FINITE)
 """What spoils every difference: the card was another card, or the work was other work."""
 OF_THE_RUN = (Word.THROTTLED, Word.NOT_FINITE, Word.BUSY_MACHINE)
 """What is told of a run as a whole; drift and outliers are looked for in each metric's own samples."""
+BEYOND = "the ratio is beyond what a number can hold"
 IN_TURNS, APART, FROM_INTERVALS, SINGLE = "in turns", "apart", "from intervals", "single figures"
 
 
@@ -109,18 +110,17 @@ def estimate(a: Metric, b: Metric, name: str, *, paired: bool = False) -> Estima
             a=one,
             b=other,
             ratio=median(rounds),
-            interval=(around := interval_of(rounds, "p50")),
+            interval=(interval := interval_of(rounds, "p50")),
             method=IN_TURNS,
-            reason="" if around else _few(len(rounds), "round"),
+            reason="" if interval else _few(len(rounds), "round"),
         )
     ratio = ratio_of(one, other)
     method = APART if a.values and b.values else FROM_INTERVALS
-    around_a, around_b = (_around(metric, name) for metric in (a, b))
+    around_a, around_b = (around(metric, name) for metric in (a, b))
     if ratio is None:
         return Estimate(a=one, b=other, ratio=None, interval=None, method=method, reason=_no_ratio(one))
     if around_a is None or around_b is None:
-        fewest = min(a.count, b.count)
-        reason = f"{name} has no interval" if name in ("min", "max", "std") else f"{name}: {_few(fewest, 'sample')}"
+        reason = without_interval(name, min(a.count, b.count))
         return Estimate(a=one, b=other, ratio=ratio, interval=None, method=method, reason=reason)
     interval = ratio_interval(one, around_a, other, around_b)
     return Estimate(
@@ -131,6 +131,18 @@ def estimate(a: Metric, b: Metric, name: str, *, paired: bool = False) -> Estima
         method=method,
         reason="" if interval else "an interval reaches zero, or the ratio what a number can hold",
     )
+
+
+def around(metric: Metric, name: str) -> Interval | None:
+    """The interval of a statistic of one run: by its samples, and without them that which the summary tells of p50."""
+    if metric.values:
+        return interval_of(metric.values, name)
+    return told_interval(metric) if name == "p50" else None
+
+
+def without_interval(name: str, count: int) -> str:
+    """Why a statistic of so many samples has no interval."""
+    return f"{name} has no interval" if name in ("min", "max", "std") else f"{name}: {_few(count, 'sample')}"
 
 
 def word_of(interval: Interval | None, *, better: str, within: float) -> Said:
@@ -238,12 +250,6 @@ def spoilt(interval: Interval | None, spoils: Sequence[Spoil], *, bound: float =
     return not (interval.low >= bound * explained or interval.high <= bound / explained)
 
 
-def _around(metric: Metric, name: str) -> Interval | None:
-    if metric.values:
-        return interval_of(metric.values, name)
-    return told_interval(metric) if name == "p50" else None
-
-
 def _why(found: Estimate, within: float) -> str:
     """Why an interval says nothing: it holds both sides of what would matter."""
     if found.interval is None:
@@ -253,7 +259,7 @@ def _why(found: Estimate, within: float) -> str:
 
 
 def _no_ratio(a: float) -> str:
-    return "the ratio is beyond what a number can hold" if a else "A is zero"
+    return BEYOND if a else "A is zero"
 
 
 def _few(count: int, what: str) -> str:

@@ -36,7 +36,7 @@ def headline(result: CompareResult) -> str:
     """`B: 4 SLOWER, 2 SAME`; conditions that hold come first."""
     told = []
     failing = sum(each.outcome is Outcome.FAILS for each in result.conditions)
-    unknown = sum(each.outcome in (Outcome.UNDECIDED, Outcome.NOT_ASKED) for each in result.conditions)
+    unknown = sum(each.outcome is Outcome.UNDECIDED for each in result.conditions)
     if failing:
         told.append(f"{counted(failing, 'condition')} failed")
     if unknown:
@@ -63,12 +63,11 @@ def lines(result: CompareResult) -> list[str]:
 
 
 def _side(side: Side) -> Iterator[str]:
-    what = " ".join(
-        filter(None, (side.kind, printable(side.title), f"({side.given})" if side.given not in side.title else ""))
-    )
+    given = f"({side.given})" if side.given not in side.title else ""
+    what = printable(" ".join(filter(None, (side.kind, side.title, given))))
     more = [printable(side.model)] if side.model else []
     more += [counted(side.cells, "cell")] if side.cells > 1 else []
-    more += [side.state] if side.state not in ("finished", "done") else []
+    more += [printable(side.state)] if side.state != "finished" else []
     yield cut_end(f"{side.letter}        {what}{': ' if more else ''}{', '.join(more)}")
     for note in side.notes:
         yield from wrapped("", note)

@@ -16,11 +16,11 @@ WORK = ("batch", "prompt", "prompt_text", "prompt_file", "new_tokens")
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """Pairs of results, and the places that only one side has."""
+    """Pairs of results, and what only one side has."""
 
     pairs: tuple[tuple[Measured, Measured], ...]
-    only_a: tuple[str, ...] = ()
-    only_b: tuple[str, ...] = ()
+    only_a: tuple[Measured, ...] = ()
+    only_b: tuple[Measured, ...] = ()
     one_with_all: str = ""
     """Set when one run is compared with every cell of a sweep: the side that is one run."""
 
@@ -33,10 +33,10 @@ class Match:
 
 def matched(a: Subject, b: Subject) -> Match:
     """Cells by their values; a run by itself is compared with every cell of the same action of the other side."""
-    ours, theirs = ({each.place: each for each in side.measured} for side in (a, b))
+    ours, theirs = ({(each.cell, each.step): each for each in side.measured} for side in (a, b))
     one, other = next(iter(ours.values()), None), next(iter(theirs.values()), None)
     if one is None or other is None:
-        return Match(pairs=(), only_a=tuple(ours), only_b=tuple(theirs))
+        return Match(pairs=(), only_a=a.measured, only_b=b.measured)
     if len(ours) == len(theirs) == 1:
         return Match(pairs=((one, other),))
     if len(ours) == 1 and not one.values:
@@ -45,8 +45,8 @@ def matched(a: Subject, b: Subject) -> Match:
         return Match(pairs=tuple((each, other) for each in _alike(other, a.measured)), one_with_all="B")
     return Match(
         pairs=tuple((ours[place], theirs[place]) for place in ours if place in theirs),
-        only_a=tuple(place for place in ours if place not in theirs),
-        only_b=tuple(place for place in theirs if place not in ours),
+        only_a=tuple(each for place, each in ours.items() if place not in theirs),
+        only_b=tuple(each for place, each in theirs.items() if place not in ours),
     )
 
 
@@ -80,8 +80,10 @@ def sentence(a: Subject, b: Subject, found: Sequence[Difference], match: Match) 
 
 
 def _alike(one: Measured, others: Sequence[Measured]) -> list[Measured]:
-    """Results of the same action; all of them where none is."""
-    return [each for each in others if each.action == one.action] or list(others)
+    """Results of the same action, all of them where none is; and what ended cells that never came to it."""
+    alike = [each for each in others if each.action == one.action] or list(others)
+    reached = {each.cell for each in alike}
+    return [*alike, *(each for each in others if each.result is None and each.cell not in reached)]
 
 
 def _what(a: Subject, b: Subject, match: Match) -> str:

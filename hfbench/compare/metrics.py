@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from hfbench.jobs.figures import numbers_in
+from hfbench.text import printable
 
 STATISTICS = ("p50", "p90", "p99", "mean", "min", "max", "std")
 """What a summary tells of its samples."""
@@ -68,8 +69,11 @@ def single_figures(result: Mapping[str, Any] | None) -> dict[str, tuple[float, s
     known = metrics_of(result)
     return {
         path: (value, unit)
-        for path, value, unit in numbers_in(result or {})
-        if unit and not any(path.startswith(f"{name}.") for name in known) and ".metrics." not in f".{path}"
+        for path, told, unit in numbers_in(result or {})
+        if unit
+        and (value := number(told)) is not None
+        and not any(path.startswith(f"{name}.") for name in known)
+        and ".metrics." not in f".{path}"
     }
 
 
@@ -115,5 +119,5 @@ def _row_name(row: Mapping[str, Any], place: int) -> str:
 
 
 def _metric(name: str, summary: Mapping[str, Any]) -> Metric:
-    unit = str(summary["unit"])
+    unit = printable(str(summary["unit"]))
     return Metric(name=name, unit=unit, better=better_of(name, unit), summary=summary)

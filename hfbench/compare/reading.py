@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hfbench.codec import decode
-from hfbench.compare.baselines import names, read_baseline
+from hfbench.compare.baselines import file_of, names, read_baseline
 from hfbench.compare.jobs import job_subject, local_job
 from hfbench.compare.metrics import number
 from hfbench.compare.replayed import Replayed
@@ -17,14 +18,16 @@ from hfbench.compare.subject import Measured, Subject
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.jobs.directory import JobDirectory, NoSuchJob, find_job
 from hfbench.jobs.files import read_regular
-from hfbench.paths import jobs_root, sweeps_root
+from hfbench.paths import expand, jobs_root, sweeps_root
 from hfbench.sweeps.folder import SweepFolder, find_sweep, sweep_folders
 from hfbench.sweeps.snapshot import read_sweep
-from hfbench.text import printable
+from hfbench.text import clip, printable
 
 NEWEST_RESULTS = 1
 """Version of script results that is understood whole."""
 KINDS = ("job", "sweep", "baseline", "file")
+LONGEST = 120
+"""Cells of a word that an error repeats."""
 
 
 def read_subject(given: str) -> Subject:
@@ -32,34 +35,48 @@ def read_subject(given: str) -> Subject:
 
     UsageError when it stands for nothing, or for several things; HfbenchError for a file that cannot be read.
     """
-    kind, _, rest = given.partition(":")
-    if kind in KINDS and rest:
-        return _of_kind(kind, rest, given)
-    path = Path(given).expanduser()
-    if path.is_file() or ("/" in given and path.is_dir()):
-        return _file(path, given)
-    found = [kind for kind, known in (("baseline", given in names()), ("sweep", _is_sweep(given))) if known]
-    job = _job_or_none(given, bool(found))
-    if job is not None and (not found or given in ("last", job.short_id, job.id)):  # a part of an id is no rival
-        found.append("job")
-    if len(found) > 1:
-        told = " and ".join(f"{each}:{given}" for each in found)
-        raise UsageError(f"{given!r} stands for several things: {told}", remedy="write one of those")
-    if not found:
-        where = f"nor a job of {jobs_root()}, a sweep of {sweeps_root()} or a baseline"
-        raise UsageError(
-            f"{printable(given)!r} is neither a file {where}",
-            remedy="hfbench jobs list, hfbench sweep list and hfbench baseline list show them",
-        )
-    return _of_kind(found[0], given, given)
-
-
-def _of_kind(kind: str, name: str, given: str) -> Subject:
+    kind, name = _meaning(given)
     if kind == "job":
         return job_subject(find_job(jobs_root(), name), given)
     if kind == "sweep":
         return sweep_subject(find_sweep(sweeps_root(), name), given)
-    return read_baseline(name, given) if kind == "baseline" else _file(Path(name).expanduser(), given)
+    return read_baseline(name, given) if kind == "baseline" else _file(expand(name), given)
+
+
+def source_of(given: str) -> Path:
+    """The file or folder that a word stands for; errors as of `read_subject`."""
+    kind, name = _meaning(given)
+    if kind == "job":
+        return find_job(jobs_root(), name).path
+    if kind == "sweep":
+        return find_sweep(sweeps_root(), name).path
+    return file_of(name) if kind == "baseline" else expand(name)
+
+
+def _meaning(given: str) -> tuple[str, str]:
+    """The kind of what a word stands for, and the word without it."""
+    kind, _, rest = given.partition(":")
+    if kind in KINDS and rest:
+        return kind, rest
+    path = expand(given)
+    if "/" in given and (os.path.isfile(path) or os.path.isdir(path)):
+        return "file", given
+    known = (("file", os.path.isfile(path)), ("baseline", given in names()), ("sweep", _is_sweep(given)))
+    found = [kind for kind, there in known if there]
+    job = _job_or_none(given, bool(found))
+    if job is not None and (not found or given in ("last", job.short_id, job.id)):  # a part of an id is no rival
+        found.append("job")
+    if len(found) == 1:
+        return found[0], given
+    shown = clip(printable(given), LONGEST)
+    if found:
+        told = " and ".join(f"{each}:{shown}" for each in found)
+        raise UsageError(f"{shown!r} stands for several things: {told}", remedy="write one of those")
+    where = f"nor a job of {jobs_root()}, a sweep of {sweeps_root()} or a baseline"
+    raise UsageError(
+        f"{shown!r} is neither a file {where}",
+        remedy="hfbench jobs list, hfbench sweep list and hfbench baseline list show them",
+    )
 
 
 def _is_sweep(name: str) -> bool:
@@ -87,7 +104,7 @@ def sweep_subject(sweep: SweepFolder, given: str) -> Subject:
         if not read.has(cell.values)
     ]
     notes = ["a newer hfbench made this sweep; what only that one knows is left out"] if snapshot.newer else []
-    if snapshot.state != "done":
+    if snapshot.state != "finished":
         notes.append(f"the sweep is {snapshot.state}{': ' if snapshot.reason else ''}{snapshot.reason}")
     return Subject(
         given=given,
@@ -106,17 +123,19 @@ def sweep_subject(sweep: SweepFolder, given: str) -> Subject:
 
 def _file(path: Path, given: str) -> Subject:
     """A file of results: what `--results` of a script, `--json` or a job wrote; or the folder of a job or sweep."""
-    if (path / "request.json").is_file():
+    if os.path.isfile(path / "request.json"):
         return job_subject(JobDirectory(path.resolve()), given)
-    if (path / "sweep.json").is_file():
+    if os.path.isfile(path / "sweep.json"):
         return sweep_subject(SweepFolder(path.resolve()), given)
+    shown = clip(printable(str(path)), LONGEST)
     try:
-        raw = read_regular(path.resolve())
-        text = raw.decode()
+        text = read_regular(Path(os.path.realpath(path))).decode()
     except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror}", where=path) from None
+        raise UsageError(f"cannot be read: {error.strerror}", where=shown) from None
     except UnicodeDecodeError:
         raise HfbenchError("this is not a file of results: it is not text", where=path) from None
+    except ValueError:
+        raise UsageError("no file can have this name", where=shown) from None
     objects = _objects(text)
     if objects and any("event" in each for each in objects):
         return _script_subject(objects, path, given)
@@ -219,7 +238,7 @@ def _text(path: Path, *, sha256: object = None) -> str:
 
     try:
         raw = read_regular(path)
-    except OSError:
+    except (OSError, ValueError):  # no file, or a name that none can have
         return ""
     if sha256 is not None and digest(raw).hexdigest() != sha256:
         return ""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hfbench.compare.jobs import local_job, measured_of
 from hfbench.compare.metrics import number
-from hfbench.compare.subject import Asked, Measured
+from hfbench.compare.subject import Asked, CellKey, Measured, cell_key, value_key
 from hfbench.jobs.snapshot import read_job
 from hfbench.models.problem import counted
+
+FINISHED = {"ok": "finished"}
+"""How a step ended that went well, in the word of jobs."""
 
 
 class Replayed:
@@ -21,16 +23,16 @@ class Replayed:
         self.measured: list[Measured] = []
         self.asked: list[Asked] = []
         self.lost = 0
-        steps: dict[tuple[str, Any], Mapping[str, Any]] = {}
-        asked: dict[tuple[str, Any, str], Mapping[str, Any]] = {}
+        steps: dict[tuple[CellKey, str], Mapping[str, Any]] = {}
+        asked: dict[tuple[CellKey, str, str], Mapping[str, Any]] = {}
         for each in lines:
-            event, place = each.get("event"), json.dumps(each.get("cell") or {}, sort_keys=True)
+            event, place, step = each.get("event"), cell_key(_cell(each)), value_key(each.get("step"))
             if event == "run_started" and isinstance(each.get("environment"), dict):
                 self.environment = each["environment"]
             elif event == "step_finished":
-                steps[place, each.get("step")] = each
+                steps[place, step] = each
             elif event == "assert":
-                asked[place, each.get("step"), str(each.get("expr"))] = each
+                asked[place, step, str(each.get("expr"))] = each
         many = len({step for _, step in steps}) > 1
         self.measured = [self._measured(each, many=many) for each in steps.values()]
         self.asked = [_asked(each, many=many) for each in asked.values()]
@@ -50,10 +52,10 @@ class Replayed:
 
     def has(self, values: Mapping[str, Any]) -> bool:
         """Whether a step of a cell has ended."""
-        return json.dumps(dict(values), sort_keys=True) in self._cells
+        return cell_key(values) in self._cells
 
     def _measured(self, event: Mapping[str, Any], *, many: bool) -> Measured:
-        values = event.get("cell") if isinstance(event.get("cell"), dict) else {}
+        values = _cell(event)
         step = f"{event.get('step')} {event.get('action')}" if many else ""
         job = local_job(event.get("job"))
         if job is not None:
@@ -61,17 +63,23 @@ class Replayed:
         self.lost += bool(event.get("job"))
         error = event.get("error")
         return Measured(
-            values=dict(values or {}),
+            values=values,
             step=step,
             action=str(event.get("action") or "unknown action"),
             result=_whole(event),
             environment=self.environment,
-            state=str(event.get("status") or "finished"),
+            state=FINISHED.get(status := str(event.get("status") or "ok"), status),
             reason=str(error.get("found", "")) if isinstance(error, dict) else "",
             job=str(event.get("job") or ""),
             created=number(event.get("at")),
             seconds=number(event.get("duration_s")),
         )
+
+
+def _cell(event: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the cell an event is about; none for a script without a matrix."""
+    told = event.get("cell")
+    return told if isinstance(told, dict) else {}
 
 
 def _whole(event: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -83,10 +91,10 @@ def _whole(event: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _asked(event: Mapping[str, Any], *, many: bool) -> Asked:
-    values, ok, actual = event.get("cell"), event.get("ok"), event.get("actual")
+    ok, actual = event.get("ok"), event.get("actual")
     shown = "" if actual is None else f"{actual:.4g}" if isinstance(actual, float) else str(actual)
     return Asked(
-        values=values if isinstance(values, dict) else {},
+        values=_cell(event),
         step=f"{event.get('step')} {event.get('action', '')}".strip() if many else "",
         text=str(event.get("expr", "")),
         ok=ok if isinstance(ok, bool) else None,

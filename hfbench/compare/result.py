@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from hfbench.compare.subject import value_word
 
 NOTHING_COMPARED = "--fail-if was given and nothing was compared: that is a failure, exit 1"
 
@@ -27,7 +29,7 @@ class Outcome(StrEnum):
     PASSES = "passes"
     UNDECIDED = "undecided"
     NOT_ASKED = "not asked"
-    """No side has the metric, or the sides were not compared."""
+    """Of one place, where the candidate has what A lacks: no reason to fail, and said."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +108,7 @@ class CellComparison:
     @property
     def label(self) -> str:
         """`batch=4 dtype=bf16`; empty for two jobs."""
-        return " ".join(f"{name}={value}" for name, value in self.values.items())
+        return " ".join(f"{name}={value_word(value)}" for name, value in self.values.items())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +147,12 @@ class Condition:
     details: tuple[str, ...] = ()
 
 
+def failing(conditions: Iterable[Condition], *, strict: bool) -> bool:
+    """Whether conditions fail a gate; `strict` where one that could not be told does."""
+    bad = (Outcome.FAILS, Outcome.UNDECIDED) if strict else (Outcome.FAILS,)
+    return any(each.outcome in bad for each in conditions)
+
+
 @dataclass(frozen=True, kw_only=True)
 class CompareResult:
     """Everything a comparison says."""
@@ -162,7 +170,7 @@ class CompareResult:
     @property
     def open_conditions(self) -> list[str]:
         """A sentence for each condition that could not be told: it must not pass in silence."""
-        unknown = [each for each in self.conditions if each.outcome in (Outcome.UNDECIDED, Outcome.NOT_ASKED)]
+        unknown = [each for each in self.conditions if each.outcome is Outcome.UNDECIDED]
         told = [f"{each.text}: {each.outcome}; {'; '.join(each.details[:3])}" for each in unknown]
         return [*told, NOTHING_COMPARED] if self.conditions and not self.compared else told
 
@@ -173,13 +181,12 @@ class CompareResult:
 
     @property
     def failed(self) -> bool:
-        """Whether a condition of `--fail-if` holds, or could be asked of nothing at all."""
-        bad = {Outcome.FAILS, Outcome.UNDECIDED, Outcome.NOT_ASKED} if self.strict else {Outcome.FAILS}
-        return any(each.outcome in bad or not self.compared for each in self.conditions)
+        """Whether a condition of `--fail-if` holds, or a candidate lacks what it is asked of."""
+        return failing(self.conditions, strict=self.strict)
 
     @property
     def exit(self) -> int:
-        """0, or 1 when a condition holds or nothing was compared that it could be asked of."""
+        """0, or 1 when it failed."""
         return int(self.failed)
 
     @property

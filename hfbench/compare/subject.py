@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 VERSION = 1
 """Of a subject as it is kept in a baseline."""
+
+CellKey: TypeAlias = tuple[tuple[str, str], ...]
+"""Which cell of a sweep: its axes in order, each with its value as JSON. `true` is no text, and 1 is not `"1"`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +36,13 @@ class Measured:
     seconds: float | None = None
 
     @property
+    def cell(self) -> CellKey:
+        """Which cell it is of; empty for a job by itself."""
+        return cell_key(self.values)
+
+    @property
     def place(self) -> str:
-        """Cell and step in words: `batch=4 dtype=bf16`, empty for a job by itself."""
+        """Cell and step in words, for eyes alone: `batch=4 dtype=bf16`, empty for a job by itself."""
         return " ".join(filter(None, (cell_label(self.values), self.step)))
 
     @property
@@ -77,7 +86,7 @@ class Subject:
     @property
     def cells(self) -> int:
         """How many different places there are; 1 for a job."""
-        return len({cell_label(each.values) for each in self.measured})
+        return len({each.cell for each in self.measured})
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -96,12 +105,23 @@ class Subject:
         return str(told or "")
 
 
+def cell_key(values: Mapping[str, Any]) -> CellKey:
+    """What tells a cell from every other, the same whatever the order of its axes."""
+    return tuple((name, value_key(values[name])) for name in sorted(values))
+
+
+def value_key(value: object) -> str:
+    """What tells a value from others, of other types too."""
+    return json.dumps(value, sort_keys=True, default=str)
+
+
 def cell_label(values: Mapping[str, Any]) -> str:
-    """The values of a cell in words, the same whatever their order."""
-    return " ".join(f"{name}={_word(values[name])}" for name in sorted(values))
+    """The values of a cell in words, the same whatever their order; different cells may read alike."""
+    return " ".join(f"{name}={value_word(values[name])}" for name in sorted(values))
 
 
-def _word(value: object) -> str:
+def value_word(value: object) -> str:
+    """A value as a script would write it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return "null" if value is None else str(value)

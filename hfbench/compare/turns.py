@@ -7,11 +7,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hfbench.codec import encode
-from hfbench.compare.conditions import Runs, ask, parse_wish
+from hfbench.compare.conditions import Runs, ask
 from hfbench.compare.judging import WITHIN, in_turns, judge_metric, spoils_of_run
 from hfbench.compare.lines import condition_lines, metric_lines, wrapped
 from hfbench.compare.metrics import metrics_of
-from hfbench.compare.result import Condition, MetricVerdict, Outcome
+from hfbench.compare.result import Condition, MetricVerdict, failing
+from hfbench.compare.wish import parse_wish
 from hfbench.gpu.telemetry.use import GpuUse
 from hfbench.gpu.timing.machine import Company
 from hfbench.gpu.timing.samples import Summary
@@ -52,8 +53,7 @@ class TurnsResult:
     @property
     def failed(self) -> bool:
         """Whether a condition of `--fail-if` holds."""
-        bad = {Outcome.FAILS, Outcome.UNDECIDED, Outcome.NOT_ASKED} if self.strict else {Outcome.FAILS}
-        return any(each.outcome in bad for each in self.conditions)
+        return failing(self.conditions, strict=self.strict)
 
     @property
     def exit(self) -> int:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
+from hfbench.conduct.no_room import tells_no_room
 from hfbench.conduct.places import Slot
 from hfbench.errors import HfbenchError
 from hfbench.exits import Exit
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.events import Requeued
+from hfbench.jobs.executors.base import OutOfReach
 from hfbench.jobs.launch import JobRequest, adopt
 from hfbench.jobs.snapshot import Follower, JobSnapshot, State
 from hfbench.jobs.tail import read_events
@@ -33,6 +35,9 @@ class Book(Protocol):
 
     def say(self, sentence: str) -> None:
         """Something worth knowing."""
+
+    def no_room(self, where: object) -> None:
+        """A disk is full, for which no cell is to blame."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +82,9 @@ class CellRun:
         for planned in self.cell.steps:
             step = self.slot.settled(planned)
             outcome = yield from self._outcome(step)
+            if tells_no_room(outcome.error):
+                self.book.no_room((outcome.error or {}).get("where") or "")
+                return Ended(state="queued", reason=outcome.sentence())
             if outcome.interrupted:
                 return Ended(state="queued", reason=outcome.sentence())
             if outcome.missing and self.skip_missing:
@@ -92,7 +100,7 @@ class CellRun:
                 break
         code, fault = max(self._faults, key=lambda each: each[0]) if self._faults else (Exit.OK, "")
         skipped = all(status is Status.SKIPPED for status in statuses)
-        state = "failed" if self._faults else "skipped" if skipped else "done"
+        state = "failed" if self._faults else "skipped" if skipped else "finished"
         asked = self._asked["passed"], self._asked["failed"]
         reason = "; ".join(filter(None, [fault, *self._notes]))
         return Ended(state=state, reason=reason, seconds=seconds, exit=code, expectations=asked)
@@ -129,15 +137,19 @@ class CellRun:
         if (known := self.adopted.get(step.number)) and (job := JobDirectory(jobs_root() / known)).path.is_dir():
             self._begin(step, job)
             snapshot = yield from self._followed(job)
-            if snapshot.state not in (State.DIED, State.CANCELLED):
-                return outcome_of(job, snapshot, seconds=snapshot.elapsed())
-            self._notes.append(f"job {job.short_id} was begun again: {snapshot.reason or snapshot.state}")
+            outcome = outcome_of(job, snapshot, seconds=snapshot.elapsed())
+            if snapshot.state not in (State.DIED, State.CANCELLED) and not tells_no_room(outcome.error):
+                return outcome
+            self._notes.append(f"job {job.short_id} was begun again: {snapshot.reason or outcome.sentence()}")
         try:
             launched = yield job_request(step, self.label)
         except HfbenchError as error:
             launched = error
+        if isinstance(launched, OutOfReach):
+            return replace(not_launched(launched, 0.0), interrupted=True)
         if not isinstance(launched, JobDirectory):
-            self._begin(step, None)
+            if not tells_no_room(launched):
+                self._begin(step, None)
             return not_launched(launched or HfbenchError("the job was not launched"), 0.0)
         self._begin(step, launched)
         snapshot = yield from self._followed(launched)

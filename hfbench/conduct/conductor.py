@@ -22,12 +22,14 @@ from hfbench.conduct.journal import (
     planned_records,
     records_of,
 )
+from hfbench.conduct.no_room import NoRoom, tells_no_room
 from hfbench.conduct.places import Place, places_for
 from hfbench.conduct.warm import WarmWorkers
 from hfbench.errors import HfbenchError
 from hfbench.exits import Exit
 from hfbench.jobs.cancel import cancel, request_cancel
 from hfbench.jobs.directory import JobDirectory
+from hfbench.jobs.executors.base import OutOfReach
 from hfbench.jobs.fingerprint import fingerprint
 from hfbench.jobs.launch import JobRequest, launch, launch_many
 from hfbench.jobs.process import start_ticks
@@ -65,11 +67,14 @@ class Conductor:
     stop: Stop
     results: Results
     journal: Journal
-    again: bool = False
-    """Whether failed cells are begun again."""
+    again: tuple[int, ...] = ()
+    """Numbers of cells that are begun again though they are over."""
 
     _records: dict[int, CellRecord] = field(default_factory=dict)
+    _queue: deque[int] = field(default_factory=deque)
     _active: list[_Active] = field(default_factory=list)
+    _no_room: NoRoom | None = None
+    """The full disk for which it stops."""
     _warm: WarmWorkers | None = None
 
     def conduct(self) -> Exit:
@@ -93,6 +98,9 @@ class Conductor:
         began = time.monotonic()
         try:
             code = self._run(places)
+        except NoRoom as error:
+            self._no_room = error
+            code = self._stopped()
         finally:
             if self._warm:
                 self._warm.close()
@@ -100,8 +108,10 @@ class Conductor:
         return code
 
     def step(self, run: CellRun, step: PlannedStep, job: str | None) -> None:
-        """A step of a cell begins: for the journal."""
-        on = step.on or "local"
+        """A step of a cell begins: for the journal, and for the cell should it have to wait in between."""
+        on, record = step.on or "local", self._records[run.number]
+        if job:
+            record.jobs[step.number] = job
         self.journal.write("step", cell=run.number, step=step.number, job=job, on=on, attempt=run.attempt)
 
     def event(self, run: CellRun, kind: str, **fields: Any) -> None:
@@ -112,6 +122,10 @@ class Conductor:
         """Something worth knowing, for the conductor's log."""
         say(sentence)
 
+    def no_room(self, where: object) -> None:
+        """A disk is full: nothing is to be gained by going on."""
+        self._no_room = self._no_room or NoRoom(where)
+
     def _has_results(self) -> bool:
         """Whether cells were run before: without a journal only their jobs tell what became of them."""
         return self.sweep.results.stat().st_size > 0
@@ -121,23 +135,22 @@ class Conductor:
         self.journal.write("planned", **planned_fields(self.plan))
 
     def _take_up_again(self) -> None:
-        failed = [number for number, record in self._records.items() if record.state == "failed"]
-        self.journal.write("again", cells=failed)
-        for number in failed:
+        again = [number for number in self.again if number in self._records and self._records[number].over]
+        self.journal.write("again", cells=again)
+        for number in again:
             self._records[number] = CellRecord(attempt=self._records[number].attempt)
 
     def _run(self, places: list[Place]) -> Exit:
-        queue = deque[int]()
         for number, record in self._records.items():
             if record.jobs and not record.over:  # begun by an earlier conductor: its jobs run, or have run
                 self._begin(number, next((place for place in places if place.on == record.on), places[0]))
             elif not record.over:
-                queue.append(number)
+                self._queue.append(number)
         pause = FASTEST
-        while queue or self._active:
+        while self._queue or self._active:
             if self._must_stop():
                 return self._stopped()
-            moved = self._fill(queue, places)
+            moved = self._fill(places)
             moved |= self._launch()
             moved |= self._look()
             pause = FASTEST if moved else min(SLOWEST, pause * 1.3)
@@ -145,17 +158,20 @@ class Conductor:
         return exit_of(self._records)
 
     def _must_stop(self) -> bool:
-        return self.stop.asked() or self.results.ended() or self.sweep.cancelled.exists() or self.journal.gone
+        if self.results.failure and tells_no_room(self.results.failure):
+            self.no_room(self.sweep.path)
+        asked = self.stop.asked() or self.sweep.cancelled.exists()
+        return asked or self.results.ended() or self.journal.gone or self._no_room is not None
 
-    def _fill(self, queue: deque[int], places: list[Place]) -> bool:
+    def _fill(self, places: list[Place]) -> bool:
         """Give waiting cells to free slots, a place after another in turns; True when one was given."""
         moved = False
-        while queue and any(place.free for place in places):
+        while self._queue and any(place.takes for place in places):
             for place in places:
-                if not queue or not place.free:
+                if not self._queue or not place.takes:
                     continue
                 moved = True
-                self._begin(queue.popleft(), place)
+                self._begin(self._queue.popleft(), place)
         return moved
 
     def _begin(self, number: int, place: Place) -> None:
@@ -199,6 +215,8 @@ class Conductor:
     def _answer(self, batch: list[_Active], found: Iterable[JobDirectory | HfbenchError]) -> None:
         for each, job in zip(batch, found, strict=True):
             each.wants = None
+            if isinstance(job, OutOfReach):
+                each.place.shut()
             self._send(each, job)
 
     def _send(self, active: _Active, answer: JobDirectory | HfbenchError | None) -> Ended | None:
@@ -223,6 +241,11 @@ class Conductor:
         if len(active.place.free) < active.place.of:
             active.place.free.append(run.slot)
         record = self._records[run.number]
+        if ended.state == "queued":
+            self._wait_again(run, record)
+            if ended.reason == record.waits_for:
+                return ended
+        record.waits_for = ended.reason if ended.state == "queued" else ""
         record.state, record.exit = ended.state, int(ended.exit)
         self.journal.write(
             "ended",
@@ -231,10 +254,16 @@ class Conductor:
             reason=ended.reason,
             seconds=ended.seconds,
             attempt=run.attempt,
+            on=run.slot.on,
             exit=int(ended.exit),
             expectations=ended.expectations,
         )
         return ended
+
+    def _wait_again(self, run: CellRun, record: CellRecord) -> None:
+        """Put a cell that could not go on back into the queue; what it has done so far stays."""
+        self._queue.append(run.number)
+        record.attempt -= not record.jobs
 
     def _stopped(self) -> Exit:
         """Stop the jobs of all cells and say so; the cells stay to be done."""
@@ -246,15 +275,18 @@ class Conductor:
             with contextlib.suppress(HfbenchError):
                 cancel(job)
         self._active = []
-        return self.stop.exit or Exit.INTERRUPTED
+        return self.stop.exit or (self._no_room.exit if self._no_room else Exit.INTERRUPTED)
 
     def _tell_end(self, code: Exit, seconds: float) -> None:
         over = all(record.over for record in self._records.values())
         why = "" if over else self._why()
         self.results.write("run_finished", counts=self._counts(), exit=int(code), duration_s=seconds)
-        self.journal.write("conductor", did="done" if over else "stopped", pid=os.getpid(), why=why, exit=int(code))
+        did = "finished" if over else "stopped"
+        self.journal.write_last("conductor", did=did, pid=os.getpid(), why=why, exit=int(code))
 
     def _why(self) -> str:
+        if self._no_room:
+            return str(self._no_room)
         if self.results.failure:
             return str(self.results.failure)
         if self.journal.gone:
@@ -263,7 +295,7 @@ class Conductor:
 
     def _counts(self) -> dict[str, int]:
         states = [record.state or "not_run" for record in self._records.values()]
-        return {state: states.count(state) for state in ("done", "failed", "skipped", "not_run")}
+        return {state: states.count(state) for state in ("finished", "failed", "skipped", "not_run")}
 
 
 def _launched_there(requests: list[JobRequest]) -> list[JobDirectory | HfbenchError]:

@@ -1,17 +1,31 @@
-"""How long the cells of a sweep may take, from what earlier jobs took; and from what that is said."""
+"""How long the cells of a sweep may take, from what earlier jobs took or from their budgets; and which of these."""
 
 from __future__ import annotations
 
 import statistics
-import time
-from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeAlias
 
-from hfbench.jobs.history import History
+from hfbench.jobs.directory import JobDirectory
+from hfbench.jobs.history import History, JobRow
+from hfbench.jobs.snapshot import read_job
 from hfbench.jobs.state import State
+from hfbench.models.problem import counted
 from hfbench.scripts.plan import Plan, PlannedStep
+
+LOOKED_AT = 20
+"""Latest jobs of an action and a model among which the most similar ones are looked for."""
+BUDGET = "budget"
+TOKENS = ("batch", "prompt", "new_tokens")
+"""Fields whose product, as tokens, the time of an iteration is taken to grow with."""
+SPENT = "budget-spent"
+OF_BUDGETS = "the budgets, loading not counted"
+
+Key: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,29 +40,148 @@ class Estimate:
         return self.cell_s * -(-cells // max(1, at_once))
 
 
+@dataclass(frozen=True)
+class _Within:
+    """The part of a job that a budget is for, warm-up included: its seconds, those of one iteration or round, and
+    whether the budget was what ended it."""
+
+    seconds: float
+    iteration: float
+    spent: bool
+
+
+@dataclass
+class _Earlier:
+    """A finished job of the same action and model: its fields and what it took."""
+
+    job: JobDirectory
+    seconds: float
+
+    @cached_property
+    def params(self) -> Mapping[str, Any]:
+        """All its fields as they were asked for."""
+        given = self.job.request.get("params")
+        return given if isinstance(given, dict) else {}
+
+    @cached_property
+    def within(self) -> _Within:
+        """What counted as its budget's."""
+        result = read_job(self.job).result or {}
+        warmed = _numbers(result.get("warmup")) or [_number(result.get("warmup_seconds"))]
+        rounds = _number(result.get("iterations") or result.get("rounds")) + _number(result.get("warmup_rounds"))
+        rounds += len(warmed) if isinstance(result.get("warmup"), Mapping) else 0
+        seconds = min(self.seconds, _number(result.get("measured_seconds")) + sum(warmed))
+        return _Within(seconds, seconds / rounds if rounds else 0.0, result.get("stop_reason") == SPENT)
+
+    def differs(self, values: Mapping[str, Any]) -> int:
+        """In how many fields a request is another one; the budget is reckoned with and not counted."""
+        return sum(self.params.get(name, value) != value for name, value in values.items() if name != BUDGET)
+
+    def scaled(self, values: Mapping[str, Any]) -> float:
+        """Seconds a request would have taken in its place: as long to start, then in proportion to the tokens of an
+        iteration and within the budget that is given, but for one iteration that is longer."""
+        grown = _tokens(values) / _tokens(self.params) if _tokens(values) and _tokens(self.params) else 1.0
+        budget = _number(values.get(BUDGET))
+        if not budget:
+            return self.seconds * grown
+        within = self.within
+        more = within.spent and budget >= _number(self.params.get(BUDGET))
+        measuring = budget if more else min(within.seconds * grown, budget)
+        return self.seconds - within.seconds + max(measuring, within.iteration * grown)
+
+
+@dataclass
+class _Sources:
+    """What was used, to be told."""
+
+    jobs: set[str] = field(default_factory=set)
+    actions: set[str] = field(default_factory=set)
+    models: set[str] = field(default_factory=set)
+    scaled: bool = False
+    budgets: bool = False
+
+    def words(self) -> str:
+        """`3 earlier jobs of bench.generate with this model, scaled`, `the budgets`, or both."""
+        told = []
+        if self.jobs:
+            model = "this model" if len(self.models) == 1 else "these models"
+            jobs = counted(len(self.jobs), "earlier job")
+            scaled = ", scaled to these fields" if self.scaled else ""
+            told.append(f"{jobs} of {' and '.join(sorted(self.actions))} with {model}{scaled}")
+        return " and ".join([*told, *([OF_BUDGETS] if self.budgets else [])]) or "steps that only read"
+
+
 def estimate(plan: Plan, jobs: Path) -> Estimate | None:
-    """The mean time of a cell by the medians of finished jobs of the same actions and models; None where a step that
-    is a job has no such earlier one."""
-    wanted = {_key(step) for _, step in plan if not step.spec.inline}
+    """The mean time of a cell: of each step by the finished jobs of its action and model that are most like it, else by
+    its budget; None where a step that is a job has neither."""
+    steps = [step for _, step in plan if not step.spec.inline]
+    earlier, sources = _earlier({_key(step) for step in steps}, jobs), _Sources()
+    known: dict[tuple[Any, ...], float] = {}
+    total = 0.0
+    for step in steps:
+        values = step.spec.values(step.request)
+        same = (step.spec.name, *map(repr, values.values()))
+        if same not in known:
+            seconds = _seconds(step, values, earlier.get(_key(step), ()), sources)
+            if seconds is None:
+                return None
+            known[same] = seconds
+        total += known[same]
+    return Estimate(cell_s=total / len(plan.cells), source=sources.words())
+
+
+def _seconds(
+    step: PlannedStep, values: Mapping[str, Any], earlier: Sequence[_Earlier], sources: _Sources
+) -> float | None:
+    """Seconds of one step; None where nothing tells."""
+    if not earlier:
+        sources.budgets |= bool(values.get(BUDGET))
+        return _number(values.get(BUDGET)) or None
+    differ = [each.differs(values) for each in earlier]
+    like = [each for each, count in zip(earlier, differ, strict=True) if count == min(differ)]
+    found = [each.scaled(values) for each in like]
+    sources.jobs |= {each.job.id for each in like}
+    sources.actions.add(step.spec.name)
+    sources.models.add(_key(step)[1])
+    sources.scaled |= any(abs(one - each.seconds) > 1e-9 for one, each in zip(found, like, strict=True))
+    return statistics.median(found)
+
+
+def _earlier(wanted: set[Key], jobs: Path) -> dict[Key, list[_Earlier]]:
+    """The latest finished jobs of each action and model."""
+    found: dict[Key, list[_Earlier]] = {}
     if not wanted:
-        return Estimate(cell_s=0.0, source="steps that only read")
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+        return found
     with closing(History(jobs)) as history:
         for row in history.rows():
-            if row.state is State.FINISHED and (row.action, row.model) in wanted:
-                found[row.action, row.model].append(row.seconds(time.time()))
-    if wanted - found.keys():
-        return None
-    usual = {key: statistics.median(seconds) for key, seconds in found.items()}
-    total = sum(usual[_key(step)] for _, step in plan if not step.spec.inline)
-    count = sum(map(len, found.values()))
-    actions = " and ".join(sorted({action for action, _ in found}))
-    jobs_told = "1 earlier job" if count == 1 else f"{count} earlier jobs"
-    model = "this model" if len({model for _, model in found}) == 1 else "these models"
-    return Estimate(cell_s=total / len(plan.cells), source=f"{jobs_told} of {actions} with {model}")
+            key = row.action, row.model
+            if row.state is State.FINISHED and key in wanted and len(found.get(key, ())) < LOOKED_AT:
+                found.setdefault(key, []).append(_Earlier(JobDirectory(jobs / row.id), _took(row)))
+    return found
 
 
-def _key(step: PlannedStep) -> tuple[str, str]:
+def _took(row: JobRow) -> float:
+    return row.seconds(row.ended or row.created)
+
+
+def _key(step: PlannedStep) -> Key:
     """Action and model as the history tells them."""
     values = step.spec.values(step.request)
     return step.spec.name, str(values.get("model") or values.get("kernel") or "")
+
+
+def _tokens(values: Mapping[str, Any]) -> float:
+    """Tokens of one iteration; 0 for an action that has none."""
+    batch, prompt, new = (_number(values.get(name)) for name in TOKENS)
+    return batch * (prompt + new)
+
+
+def _numbers(warm_up: object) -> list[float]:
+    """The seconds of each warm-up iteration, where a result tells them."""
+    given = warm_up.get("seconds") if isinstance(warm_up, Mapping) else None
+    return [*map(_number, given)] if isinstance(given, list) else []
+
+
+def _number(value: object) -> float:
+    """A number as it is; 0 for what is none."""
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0

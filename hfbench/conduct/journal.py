@@ -12,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from hfbench.codec import encode
-from hfbench.errors import UsageError
+from hfbench.conduct.no_room import NoRoom
+from hfbench.errors import FULL, UsageError
 from hfbench.exits import Exit
-from hfbench.jobs.directory import JobDirectory, job_ids
+from hfbench.jobs.directory import RESERVE_BYTES, JobDirectory, job_ids
 from hfbench.paths import jobs_root
 from hfbench.scripts.plan import Cell, Plan
 from hfbench.sweeps.folder import VERSION, LineTail, SweepFolder, SweepsFolderError, made
-from hfbench.sweeps.model import OVER, Plain
+from hfbench.sweeps.model import EARLIER, OVER, Plain
+
+RESERVE = "reserve"
+"""A file beside the journal that gives way to its last line on a full disk."""
 
 
 @dataclass
@@ -32,6 +36,8 @@ class CellRecord:
     exit: int = 0
     at: float = 0.0
     """When the journal last spoke of it; 0 before that."""
+    waits_for: str = ""
+    """Why it was last put back into the queue."""
 
     @property
     def over(self) -> bool:
@@ -40,25 +46,41 @@ class CellRecord:
 
 
 class Journal:
-    """Appends whole lines to a file; a torn last line, which a killed writer left, is cut off first."""
+    """Appends whole lines to a file; a torn last line, which a killed writer left, is cut off first. Some room is kept
+    aside, so that a sweep on a full disk can still say why it stops."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self._reserve = path, path.parent / RESERVE
         cut_torn_end(path)
+        with contextlib.suppress(OSError):
+            self._reserve.write_bytes(bytes(RESERVE_BYTES))
         self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
 
     def write(self, kind: str, **fields: Any) -> None:
-        """Append one line; SweepsFolderError when the disk has no room for it."""
+        """Append one line; NoRoom when the disk has none for it, SweepsFolderError for other trouble."""
         data = {"v": VERSION, "kind": kind, "at": time.time(), **encode(fields)}
         line = json.dumps(data, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        size = os.fstat(self._fd).st_size
         try:
             while line:
                 line = line[os.write(self._fd, line) :]
         except OSError as error:
-            remedy = "free some space and resume the sweep"
+            if error.errno in FULL:
+                os.ftruncate(self._fd, size)  # a part that fitted
+                raise NoRoom(self.path.parent) from None
+            remedy = "resume the sweep once it can"
             raise SweepsFolderError(
                 f"the journal cannot be written: {error.strerror}", where=self.path, remedy=remedy
             ) from None
+
+    def write_last(self, kind: str, **fields: Any) -> None:
+        """Append the line with which a conductor leaves, in the room that was kept for it where the disk is full."""
+        try:
+            self.write(kind, **fields)
+        except NoRoom:
+            with contextlib.suppress(OSError):
+                self._reserve.unlink()
+            self.write(kind, **fields)
 
     @property
     def gone(self) -> bool:
@@ -109,7 +131,7 @@ def records_of(sweep: SweepFolder, plan: Plan) -> dict[int, CellRecord] | None:
                 raise UsageError("the script was changed since the sweep began", where=sweep.script, remedy=remedy)
             records = planned_records(plan)
         elif records is not None:
-            with contextlib.suppress(LookupError, TypeError, ValueError):
+            with contextlib.suppress(LookupError, TypeError, ValueError, OverflowError):
                 _fold(records, line, float(line["at"]))
     return records
 
@@ -158,7 +180,7 @@ def exit_of(records: Mapping[int, CellRecord]) -> Exit:
 
 
 def _fold(records: dict[int, CellRecord], line: Mapping[str, Any], at: float) -> None:
-    """Take one line in, whole or not at all: LookupError, TypeError or ValueError for a damaged one."""
+    """Take one line in, whole or not at all: LookupError, TypeError, ValueError or OverflowError for a damaged one."""
     match line["kind"]:
         case "step":
             record, step, attempt = records[line["cell"]], int(line["step"]), int(line["attempt"])
@@ -169,6 +191,7 @@ def _fold(records: dict[int, CellRecord], line: Mapping[str, Any], at: float) ->
                 record.jobs[step] = str(line["job"])
         case "ended":
             record, state, code = records[line["cell"]], str(line["state"]), int(line.get("exit") or 0)
+            state = EARLIER.get(state, state)
             record.state, record.exit, record.at = state, code, at
         case "again":
             again = {number: records[number].attempt for number in line["cells"]}

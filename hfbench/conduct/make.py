@@ -14,6 +14,7 @@ from typing import Any
 
 import hfbench
 from hfbench.conduct.estimate import Estimate
+from hfbench.conduct.no_room import telling_no_room
 from hfbench.conduct.places import places_for
 from hfbench.errors import UsageError
 from hfbench.jobs.directory import naming_the_folder, write_json
@@ -43,16 +44,11 @@ class Sweep:
 
 def make(root: Path, sweep: Sweep) -> SweepFolder:
     """Make the folder of a sweep; UsageError when the name is taken. Whoever sees it sees one that is whole."""
+    refuse_name(root, sweep.name)
     folder = SweepFolder(root / sweep.name)
-    if not NAME.fullmatch(sweep.name):
-        remedy = "give letters, digits and . _ - with --name, at most 80"
-        raise UsageError(f"{sweep.name!r} cannot be the name of a sweep", where="--name", remedy=remedy)
-    if sweep.name in LATEST:
-        remedy = "give another one with --name"
-        raise UsageError(f"{sweep.name!r} stands for the latest sweep and names none", where="--name", remedy=remedy)
     unseen = SweepFolder(root / f".new-{sweep.name}-{secrets.token_hex(3)}")
     try:
-        with naming_the_folder(root, "the folder of sweeps"):
+        with telling_no_room(root), naming_the_folder(root, "the folder of sweeps"):
             unseen.path.mkdir(parents=True)
             unseen.script.write_bytes(sweep.source)
             write_json(unseen.path / "sweep.json", _about(sweep))
@@ -61,6 +57,18 @@ def make(root: Path, sweep: Sweep) -> SweepFolder:
         shutil.rmtree(unseen.path, ignore_errors=True)
         raise
     return folder
+
+
+def refuse_name(root: Path, name: str) -> None:
+    """UsageError for a name that no sweep can have, or that one has already."""
+    if not NAME.fullmatch(name):
+        remedy = "give letters, digits and . _ - with --name, at most 80"
+        raise UsageError(f"{name!r} cannot be the name of a sweep", where="--name", remedy=remedy)
+    if name in LATEST:
+        remedy = "give another one with --name"
+        raise UsageError(f"{name!r} stands for the latest sweep and names none", where="--name", remedy=remedy)
+    if os.path.lexists(root / name):
+        raise _taken(root / name)
 
 
 def name_of(plan: Plan) -> str:
@@ -104,15 +112,15 @@ def _current_folder() -> str:
 
 
 def _rename(unseen: Path, seen: Path) -> None:
-    """Give a folder its name; UsageError when something has it already."""
+    """Give a folder its name; UsageError when somebody took it a moment ago."""
     try:
-        if seen.exists():
-            raise FileExistsError
         unseen.rename(seen)
-    except FileExistsError:
-        remedy = f"give another one with --name, or remove that with: hfbench sweep rm {seen.name}"
-        raise UsageError(f"there is a sweep {seen.name!r} already", where=seen.parent, remedy=remedy) from None
     except OSError as error:
-        if error.errno != errno.ENOTEMPTY:  # somebody else took it a moment ago
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise
-        raise UsageError(f"there is a sweep {seen.name!r} already", where=seen.parent, remedy="give --name") from None
+        raise _taken(seen) from None
+
+
+def _taken(seen: Path) -> UsageError:
+    remedy = f"give another one with --name, or remove that with: hfbench sweep rm {seen.name}"
+    return UsageError(f"there is a sweep {seen.name!r} already", where=seen.parent, remedy=remedy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,6 +20,9 @@ USUAL = {"slurm": 1000, "ray": 8, "ssh": 1}
 """Cells at once at a place: Slurm queues them itself, as many as its arrays have; a job on Ray keeps a process here."""
 LIGHT = 4
 """Cells at once on this machine at most, when none of them takes a device."""
+
+ASKED_AGAIN = 10.0
+"""Seconds after which a place that was out of reach is asked again."""
 
 
 @dataclass
@@ -44,9 +48,20 @@ class Place:
     on: str
     free: list[Slot]
     of: int = field(init=False)
+    shut_until: float = 0.0
+    """Until when, by the monotonic clock, it is given no cell, as it was out of reach."""
 
     def __post_init__(self) -> None:
         self.of = len(self.free)
+
+    @property
+    def takes(self) -> bool:
+        """Whether it has room for a cell and was not found out of reach just now."""
+        return bool(self.free) and time.monotonic() >= self.shut_until
+
+    def shut(self) -> None:
+        """Give it no cell for a while."""
+        self.shut_until = time.monotonic() + ASKED_AGAIN
 
     def slot(self) -> Slot:
         """A free slot, or one more: for what runs there already."""

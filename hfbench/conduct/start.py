@@ -8,10 +8,14 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from hfbench.beside import ALONE
-from hfbench.errors import UsageError
+from hfbench.conduct.no_room import telling_no_room
+from hfbench.errors import HfbenchError, UsageError, error_from_parts
+from hfbench.exits import Exit
 from hfbench.jobs.directory import naming_the_folder, take_lock, write_json
 from hfbench.jobs.launch import reap, worker_environment
 from hfbench.scripts.command import load_plan
@@ -24,18 +28,19 @@ SLACK = 20.0
 """Seconds a conductor is given to stop the jobs of its cells."""
 
 
-def start(sweep: SweepFolder, *, again: bool = False) -> None:
-    """Start a conductor, detached, that goes on with what is left; UsageError when one is at work or the sweep was
-    written by a newer hfbench."""
+def start(sweep: SweepFolder, *, again: Sequence[int] = ()) -> None:
+    """Start a conductor, detached, that goes on with what is left, and begins the numbered cells again; UsageError when
+    one is at work or the sweep was written by a newer hfbench."""
     refuse_newer(sweep)
     lock = locked(sweep)
     try:
         with contextlib.suppress(FileNotFoundError):
             sweep.cancelled.unlink()
-        with naming_the_folder(sweep.path, "the sweep's folder"), open(sweep.log, "ab") as log:
+        where = sweep.path
+        with telling_no_room(where), naming_the_folder(where, "the sweep's folder"), open(sweep.log, "ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-u", "-P", ALONE, CONDUCTOR, str(sweep.path), "--lock-fd", str(lock)]
-                + (["--again"] if again else []),
+                + (["--again", ",".join(map(str, again))] if again else []),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -51,7 +56,7 @@ def start(sweep: SweepFolder, *, again: bool = False) -> None:
 def resume(folder: Path) -> None:
     """Go on with what is left of a sweep; UsageError when nothing is, or it is being conducted."""
     refuse_newer(SweepFolder(folder))
-    if read_sweep(folder).state == "done":
+    if read_sweep(folder).state == "finished":
         remedy = f"hfbench sweep rerun {folder.name} begins failed cells again"
         raise UsageError("nothing of it is left to do", where=folder.name, remedy=remedy)
     start(SweepFolder(folder))
@@ -61,9 +66,38 @@ def rerun_failed(folder: Path) -> None:
     """Begin the failed cells of a sweep again, and go on with what is left; UsageError when none failed, or it is being
     conducted."""
     refuse_newer(SweepFolder(folder))
-    if not read_sweep(folder).counts()["failed"]:
-        raise UsageError("no cell of it failed", where=folder.name, remedy="hfbench sweep show tells its cells")
-    start(SweepFolder(folder), again=True)
+    failed = [cell.number for cell in read_sweep(folder).cells if cell.state == "failed"]
+    if not failed:
+        remedy = f"hfbench sweep rerun {folder.name} CELL begins a cell again that went well"
+        raise UsageError("no cell of it failed", where=folder.name, remedy=remedy)
+    start(SweepFolder(folder), again=failed)
+
+
+def rerun_cells(folder: Path, cells: Sequence[int]) -> None:
+    """Begin cells again, by their numbers, whatever became of them, and go on with what is left: their earlier jobs
+    stay, tables and reports take the new ones. UsageError while it is being conducted."""
+    refuse_newer(SweepFolder(folder))
+    start(SweepFolder(folder), again=cells)
+
+
+def sessions(sweep: SweepFolder) -> list[dict[str, Any]]:
+    """What conductors said when they began and left, in the order they did."""
+    return [line for line in LineTail(sweep.journal).read() if line.get("kind") == "conductor"]
+
+
+def wait_until_begun(sweep: SweepFolder, before: int) -> HfbenchError | None:
+    """Wait until a conductor that was started has begun, or left without it: then why, else None. `before` is how many
+    `sessions` there were before it was started."""
+    while True:
+        conducted = sweep.conducted()  # asked before reading: it writes its last line before it lets go
+        new = sessions(sweep)[before:]
+        if new and new[0].get("did") != "stopped":
+            return None
+        if not conducted:
+            told = new[-1] if new else {}
+            why = str(told.get("why") or f"its conductor could not begin; {sweep.log} has its last words")
+            return error_from_parts({"found": why, "exit": told.get("exit") or int(Exit.FAILED)})
+        time.sleep(0.02)
 
 
 def cancel(folder: Path) -> None:

@@ -14,7 +14,7 @@ from hfbench.scripts.format import arguments_of, script_text
 from hfbench.scripts.templates import escape
 from hfbench.scripts.tree import Plain, Value
 from hfbench.sweeps.vary import values_of as listed
-from hfbench.text import did_you_mean
+from hfbench.text import did_you_mean, shell_line
 
 FORMS = "write FIELD=V,V or FIELD=FIRST..LAST+STEP or FIELD=FIRST..LAST*FACTOR"
 
@@ -61,8 +61,30 @@ def sweep_script(
     *,
     timeout: str = "",
     runs_in: str = "",
+    on: Sequence[str] = (),
 ) -> str:
-    """The script of one action whose fields vary; InvalidParams when fixed ones, or the first of each, are wrong."""
+    """The script of one action whose fields vary; InvalidParams when fixed ones, or the first of each, are wrong.
+
+    A script names one place for a step: of several, over which only a sweep deals out its cells, a comment tells.
+    """
+    arguments, matrix = swept_step(spec, fixed, varied, timeout=timeout, runs_in=runs_in, on=on)
+    text = script_text(name, {}, [(spec.name, arguments)], matrix=matrix, on_fail="continue")
+    if len(on) < 2:
+        return text
+    words = ["hfbench", "sweep", "run", "FILE", *(word for each in on for word in ("--on", each))]
+    return f"# over several places: {shell_line(words)}\n{text}"
+
+
+def swept_step(
+    spec: Spec,
+    fixed: Mapping[str, Any],
+    varied: Mapping[str, Sequence[Plain]],
+    *,
+    timeout: str = "",
+    runs_in: str = "",
+    on: Sequence[str] = (),
+) -> tuple[dict[str, Value], dict[str, list[Plain]]]:
+    """The step of such a script, by the arguments of its action, and the matrix; InvalidParams as above."""
     if secret := [param.name for param in spec.params if param.secret and fixed.get(param.name)]:
         remedy = "give it by the environment or the configuration"
         raise UsageError(
@@ -77,8 +99,9 @@ def sweep_script(
         arguments["timeout"] = timeout
     if runs_in:
         arguments["in"] = escape(runs_in)
-    matrix = {field: [escape(v) if isinstance(v, str) else v for v in values] for field, values in varied.items()}
-    return script_text(name, {}, [(spec.name, arguments)], matrix=matrix, on_fail="continue")
+    if len(on) == 1 and on[0] != "local":
+        arguments["on"] = escape(on[0])
+    return arguments, {field: [escape(v) if isinstance(v, str) else v for v in all] for field, all in varied.items()}
 
 
 def _plain(param: Param, value: Any) -> Plain:

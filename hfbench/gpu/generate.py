@@ -24,7 +24,7 @@ from hfbench.gpu.telemetry.use import GpuUse
 from hfbench.gpu.timing import formulas
 from hfbench.gpu.timing.machine import Watch
 from hfbench.gpu.timing.samples import Samples
-from hfbench.gpu.timing.stopping import MedianInterval, Stop
+from hfbench.gpu.timing.stopping import Budget, MedianInterval, Stop
 from hfbench.gpu.timing.verdicts import Verdict, judge
 from hfbench.models.problem import counted
 
@@ -69,6 +69,8 @@ class _Measurement:
     engines: Engines | None = None
     warmed: list[float] = field(default_factory=list)
     iterations: list[Iteration] = field(default_factory=list)
+    cold: bool = False
+    """Whether the budget ended in the warm-up, so that the only iteration was not warmed up."""
     stop: Stop = Stop.BUDGET_SPENT
     seconds: float = 0.0
     watch: Watch = field(default_factory=Watch)
@@ -81,6 +83,7 @@ class _Measurement:
         self.tpot = Samples("tpot", formulas.TPOT)
         self.prepared = Prepared(Decoder(self.loaded.model, self.loaded.device))
         self.prompt = torch.tensor(self.prompts, dtype=torch.long, device=self.loaded.device)
+        self.budget = Budget(self.request.budget)
 
     @property
     def watched(self) -> tuple[Samples, Samples]:
@@ -99,12 +102,17 @@ class _Measurement:
             self.run.log(f"verified against {self.prepared.verified.sentence}")
 
     def warm_up(self) -> None:
-        """Run the iterations that do not count, within the budget."""
-        began = time.perf_counter()
+        """Run the iterations that do not count, as many as leave room in the budget for one that does."""
+        self.budget = Budget(self.request.budget)
         for number in range(self.request.warmup):
             self.run.progress("warm-up", number, self.request.warmup)
-            self.warmed.append(self._once().e2e)
-            if time.perf_counter() - began >= self.request.budget:
+            iteration = self._once()
+            if self.budget.spent:  # another one would take as long again: this one counts, and that is told
+                self.cold = not self.warmed
+                self._keep(iteration)
+                break
+            self.warmed.append(iteration.e2e)
+            if not self.budget.warms_up_again(iteration.e2e):
                 break
         if len(self.warmed) < self.request.warmup:
             self.run.log(
@@ -113,15 +121,18 @@ class _Measurement:
         self.run.progress("warm-up", len(self.warmed), len(self.warmed))
 
     def run_to_the_stop(self) -> None:
-        """Iterate until the stopping rule speaks; at least once, whatever the budget."""
-        self.watch = Watch()
-        began, share, stop = time.perf_counter(), 0.0, None
-        self.run.progress("measure", 0.0, 1.0)
+        """Iterate until the stopping rule speaks; not at all where the budget ended in the warm-up."""
+        began, share = time.perf_counter(), 0.0
+        stop = Stop.BUDGET_SPENT if self.iterations else None
+        if stop is None:
+            self.watch = Watch()
+        self.run.progress("measure", 1.0 if stop else 0.0, 1.0)
+        self.seconds = sum(each.e2e for each in self.iterations)
         while stop is None:
             self._keep(self._once())
             self.seconds = time.perf_counter() - began
-            stop = self.rule.verdict(self.watched, self.seconds)
-            share = max(share, self.rule.share(self.watched, self.seconds))
+            stop = self.rule.verdict(self.watched, self.budget.elapsed, self.iterations[-1].e2e)
+            share = max(share, self.rule.share(self.watched, self.budget.elapsed))
             self.run.progress("measure", 1.0 if stop else min(share, 0.999), 1.0)
         self.stop = stop
         self.run.log(f"stopped after {counted(len(self.iterations), 'iteration')}: {stop}")
@@ -301,4 +312,6 @@ def _notes(taken: _Measurement) -> list[str]:
     if len(taken.warmed) < request.warmup:
         fitted = f"{len(taken.warmed)} of {counted(request.warmup, 'warm-up iteration')}"
         notes.append(f"only {fitted} fitted the budget")
+    if taken.stop is Stop.BUDGET_SPENT:
+        notes.append(taken.budget.note(counted(len(taken.iterations), "iteration"), cold=taken.cold))
     return notes

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hfbench.jobs.events import ADVICE
+from hfbench.models.problem import counted
 from hfbench.units import show_seconds
 
 LEAST_NEW_TOKENS = 2
@@ -43,11 +44,13 @@ def cost_words(cost: RoundCost, shape: Shape, *, prompt: int, least: int) -> tup
     each = cost.seconds(shape.new_tokens)
     told = f"a round of all modes takes {show_seconds(each)}"
     if shape.warmup:
-        told += f": {show_seconds(each * shape.warmup)} of warm-up, then a budget of {show_seconds(shape.budget)}"
+        budget = show_seconds(shape.budget)
+        told += f": the budget of {budget} is for {counted(shape.warmup, 'round')} of warm-up and those that count"
     if 2 * each <= shape.budget:
         return "info", told
-    flags = fitting_flags(cost, shape, prompt=prompt, rounds=least)
-    whole = f"--budget {math.ceil(each * least)}s"
+    rounds = shape.warmup + least
+    flags = fitting_flags(cost, shape, prompt=prompt, rounds=rounds)
+    whole = f"--budget {math.ceil(each * rounds)}s"
     fits = f"{flags}, or {whole}" if flags else whole
     return ADVICE, f"{told}; the budget does not hold two rounds: {fits} holds {least}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -23,7 +23,7 @@ from hfbench.gpu.timing import formulas
 from hfbench.gpu.timing.machine import Watch
 from hfbench.gpu.timing.samples import Samples
 from hfbench.gpu.timing.statistics import Interval, median_interval
-from hfbench.gpu.timing.stopping import MedianInterval, Stop
+from hfbench.gpu.timing.stopping import Budget, MedianInterval, Stop
 from hfbench.gpu.timing.verdicts import judge
 from hfbench.models.problem import counted
 
@@ -105,6 +105,8 @@ class _Measurement:
         self.prompt = torch.tensor(prompts, dtype=torch.long, device=loaded.device)
         self.rule = MedianInterval(width=request.ci, budget=request.budget, most=request.max_iterations)
         self.stop, self.seconds, self.rounds, self.warmed = Stop.BUDGET_SPENT, 0.0, 0, 0.0
+        self.warmed_rounds, self.cold = 0, False
+        self.budget = Budget(request.budget)
         self._cost_told = False
         self.watch = Watch()
 
@@ -127,13 +129,22 @@ class _Measurement:
             raise HfbenchError("; ".join(each.reason for each in self.subjects if each.reason), where="bench.modes")
 
     def warm_up(self) -> None:
-        """Rounds that do not count; the first of them tells what one costs."""
-        began = time.perf_counter()
+        """Rounds that do not count, as many as leave room in the budget for one that does; the first of them tells what
+        one costs."""
+        self.budget = Budget(self.request.budget)
         for done in range(self.request.warmup):
             self.run.progress("warm-up", done, self.request.warmup)
-            self._tell_cost([self._generate(subject) for subject in self.alive])
-            self.warmed = time.perf_counter() - began
-        self.run.progress("warm-up", self.request.warmup, self.request.warmup)
+            taken, last = self._round()
+            self._tell_cost([*taken.values()])
+            if self.budget.spent:  # another one would take as long again: this one counts, and that is told
+                self.cold = not self.warmed_rounds
+                self._keep(taken)
+                self.seconds = last
+                break
+            self.warmed_rounds, self.warmed = done + 1, self.budget.elapsed
+            if not self.budget.warms_up_again(last):
+                break
+        self.run.progress("warm-up", self.warmed_rounds, self.warmed_rounds)
 
     def _tell_cost(self, iterations: Sequence[Iteration]) -> None:
         """Say once how long a round takes, and what would make more of them fit."""
@@ -146,23 +157,20 @@ class _Measurement:
         self.run.log(words, level=level)
 
     def run_to_the_stop(self) -> None:
-        """Rounds in which every mode has its turn, beginning with another one each time."""
-        self.watch = Watch()
-        began, stop, alive = time.perf_counter(), None, self.alive
-        watched = [each.ratio for each in alive if each.mode != EAGER]
-        self.run.progress("measure", 0.0, 1.0)
+        """Rounds until the stopping rule speaks; none where the budget ended in the warm-up."""
+        stop = Stop.BUDGET_SPENT if self.rounds else None
+        if stop is None:
+            self.watch = Watch()
+        began = time.perf_counter()
+        watched = [each.ratio for each in self.alive if each.mode != EAGER]
+        self.run.progress("measure", 1.0 if stop else 0.0, 1.0)
         while stop is None:
-            turn = self.rounds % len(alive)
-            taken = {each.mode: self._keep(each) for each in (*alive[turn:], *alive[:turn])}
+            taken, last = self._round()
             self._tell_cost([*taken.values()])
-            times = {mode: float(each.tpot) for mode, each in taken.items()}
-            for each in alive:
-                if each.mode != EAGER:
-                    each.ratio.add(times[each.mode] / times[EAGER])
-            self.rounds += 1
-            self.seconds = time.perf_counter() - began
-            stop = self.rule.verdict(watched, self.seconds)
-            self.run.progress("measure", 1.0 if stop else min(self.rule.share(watched, self.seconds), 0.999), 1.0)
+            self._keep(taken)
+            self.seconds, elapsed = time.perf_counter() - began, self.budget.elapsed
+            stop = self.rule.verdict(watched, elapsed, last)
+            self.run.progress("measure", 1.0 if stop else min(self.rule.share(watched, elapsed), 0.999), 1.0)
         self.stop = stop
         self.run.log(f"stopped after {counted(self.rounds, 'round')}: {stop}")
 
@@ -171,6 +179,8 @@ class _Measurement:
         company, request = self.watch.company(), self.request
         broken = ", ".join(each.mode for each in self.alive if not each.finite)
         notes = [why, f"{opened.location.given} was read once; every mode runs the same weights and the same prompt"]
+        if self.stop is Stop.BUDGET_SPENT:
+            notes.append(self.budget.note(counted(self.rounds, "round"), cold=self.cold))
         return ModesResult(
             model=request.model,
             folder=str(opened.location.folder),
@@ -182,7 +192,7 @@ class _Measurement:
             threads=opened.threads,
             rounds=self.rounds,
             measured_seconds=self.seconds,
-            warmup_rounds=request.warmup,
+            warmup_rounds=self.warmed_rounds,
             warmup_seconds=self.warmed,
             stop_reason=str(self.stop),
             rows=[self._row(each) for each in self.subjects],
@@ -213,13 +223,23 @@ class _Measurement:
             engine=subject.prepared.engine,
         )
 
-    def _keep(self, subject: _Subject) -> Iteration:
-        """One measured iteration."""
-        iteration = self._generate(subject)
-        subject.ttft.add(iteration.ttft)
-        subject.tpot.add(iteration.tpot)
-        subject.finite = subject.finite and iteration.finite
-        return iteration
+    def _round(self) -> tuple[dict[str, Iteration], float]:
+        """A round in which every mode has its turn, beginning with another one each time, and its seconds."""
+        began, alive = time.perf_counter(), self.alive
+        turn = self.rounds % len(alive)
+        taken = {each.mode: self._generate(each) for each in (*alive[turn:], *alive[:turn])}
+        return taken, time.perf_counter() - began
+
+    def _keep(self, taken: Mapping[str, Iteration]) -> None:
+        """Count a round."""
+        for subject in self.alive:
+            iteration = taken[subject.mode]
+            subject.ttft.add(iteration.ttft)
+            subject.tpot.add(iteration.tpot)
+            subject.finite = subject.finite and iteration.finite
+            if subject.mode != EAGER:
+                subject.ratio.add(iteration.tpot / taken[EAGER].tpot)
+        self.rounds += 1
 
     def _generate(self, subject: _Subject) -> Iteration:
         assert subject.prepared is not None

@@ -63,7 +63,7 @@ class ModesResult:
     machine: Company
     notes: list[str]
     warmup_rounds: int = 0
-    """Rounds before the first that counts; they stand outside the budget."""
+    """Rounds before the first that counts; they are part of the budget."""
     warmup_seconds: float = 0.0
 
     @property
@@ -109,7 +109,7 @@ class ModesResult:
     def _warmed(self) -> str:
         rounds, seconds = counted(self.warmup_rounds, "round"), show_seconds(self.warmup_seconds)
         whole = show_seconds(self.warmup_seconds + self.measured_seconds)
-        return f"warm-up  {rounds} in {seconds} before them, outside the budget; {whole} in all"
+        return f"warm-up  {rounds} in {seconds} before them; {whole} of the budget in all"
 
 
 def shown_mode(mode: str) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hfbench.errors import UsageError
+from hfbench.gpu.decoding import Iteration
 from hfbench.gpu.devices import choose_device
 from hfbench.gpu.generate import dtype_of, prepared, prompts_for
 from hfbench.gpu.generate_model import Loaded, translated
@@ -20,7 +22,7 @@ from hfbench.gpu.telemetry.use import GpuUse
 from hfbench.gpu.timing import formulas
 from hfbench.gpu.timing.machine import Watch
 from hfbench.gpu.timing.samples import Samples
-from hfbench.gpu.timing.stopping import MedianInterval, Stop
+from hfbench.gpu.timing.stopping import Budget, MedianInterval, Stop
 from hfbench.gpu.timing.verdicts import judge
 from hfbench.gpu.turns_result import TakenTurns, TurnMetrics, TurnRow
 from hfbench.models.problem import counted
@@ -46,7 +48,7 @@ class _Side:
     tpot: Samples = field(default_factory=lambda: Samples("tpot", formulas.TPOT))
     e2e: Samples = field(default_factory=lambda: Samples("e2e", formulas.E2E))
 
-    def generate(self) -> Any:
+    def generate(self) -> Iteration:
         """One generation, with this side's threads."""
         import torch
 
@@ -57,9 +59,8 @@ class _Side:
         ):
             return self.prepared.decoder.generate(self.prompt, self.request.new_tokens)
 
-    def keep(self) -> None:
-        """One generation that counts."""
-        iteration = self.generate()
+    def keep(self, iteration: Iteration) -> None:
+        """Count one generation."""
         for samples in (self.ttft, self.tpot, self.e2e):
             samples.add(getattr(iteration, samples.name))
         self.finite = self.finite and iteration.finite
@@ -109,6 +110,8 @@ class Turns:
         self.ratios = [Samples(f"{name} of B to A", formulas.TURNS) for name in ("tpot", "ttft")]
         self.first = ""
         self.stop, self.seconds = Stop.BUDGET_SPENT, 0.0
+        self.budget, self.cold = Budget(a.budget), False
+        self._lots = random.Random(a.seed)
 
     def measure(self) -> TakenTurns:
         """Warm up, then rounds until the ratios are known or the budget is spent."""
@@ -138,31 +141,46 @@ class Turns:
         )
 
     def _warm_up(self) -> None:
-        for done in range(self.request.warmup):
+        """Rounds that do not count, as many as leave room in the budget for one that does."""
+        self.budget, done = Budget(self.request.budget), 0
+        while done < self.request.warmup:
             self.run.progress("warm-up", done, self.request.warmup)
-            for side in self.sides:
-                side.generate()
-        self.run.progress("warm-up", self.request.warmup, self.request.warmup)
+            taken, last = self._round()
+            if self.budget.spent:  # another one would take as long again: this one counts, and that is told
+                self.cold = not done
+                self._keep(taken)
+                self.seconds = last
+                break
+            done += 1
+            if not self.budget.warms_up_again(last):
+                break
+        self.run.progress("warm-up", done, done)
 
     def _run_to_the_stop(self) -> None:
-        lots = random.Random(self.request.seed)
-        began, stop = time.perf_counter(), None
-        self.run.progress("measure", 0.0, 1.0)
+        began, stop = time.perf_counter(), Stop.BUDGET_SPENT if self.first else None
+        self.run.progress("measure", 1.0 if stop else 0.0, 1.0)
         while stop is None:
-            order = lots.sample(self.sides, 2)
-            for side in order:
-                side.keep()
-            self.first += order[0].name
-            self._add_round()
-            self.seconds = time.perf_counter() - began
-            stop = self.rule.verdict(self.ratios, self.seconds)
-            share = self.rule.share(self.ratios, self.seconds)
+            taken, last = self._round()
+            self._keep(taken)
+            self.seconds, elapsed = time.perf_counter() - began, self.budget.elapsed
+            stop = self.rule.verdict(self.ratios, elapsed, last)
+            share = self.rule.share(self.ratios, elapsed)
             self.run.progress("measure", 1.0 if stop else min(share, 0.999), 1.0)
         self.stop = stop
         self.run.log(f"stopped after {counted(len(self.first), 'round')}: {stop}")
 
-    def _add_round(self) -> None:
+    def _round(self) -> tuple[dict[str, Iteration], float]:
+        """One generation of each side by its name, in an order drawn by lot, and the seconds of both."""
+        began = time.perf_counter()
+        taken = {side.name: side.generate() for side in self._lots.sample(self.sides, 2)}
+        return taken, time.perf_counter() - began
+
+    def _keep(self, taken: Mapping[str, Iteration]) -> None:
+        """Count a round."""
         a, b = self.sides
+        self.first += next(iter(taken))
+        for each in self.sides:
+            each.keep(taken[each.name])
         for ratio, name in zip(self.ratios, ("tpot", "ttft"), strict=True):
             one, other = getattr(a, name).values[-1], getattr(b, name).values[-1]
             ratio.add(other / one)
@@ -175,6 +193,8 @@ class Turns:
         a, b = self.sides
         notes = [self.chosen.why]
         notes += ["both run the same weights, read once"] if a.loaded is b.loaded else []
+        if self.stop is Stop.BUDGET_SPENT:
+            notes.append(self.budget.note(counted(len(self.first), "round"), cold=self.cold))
         return TakenTurns(
             rows=(a.row(), b.row()),
             first=self.first,

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+from hfbench.exits import complain
 from hfbench.jobs.directory import JobDirectory
 
 READY, TAKEN = b"ready", b"taken"
@@ -30,11 +31,16 @@ NVML_CHECK = "PYTORCH_NVML_BASED_CUDA_CHECK"
 def serve(channel: int, modules: Sequence[str], work: Callable[[JobDirectory, int], int]) -> NoReturn:
     """Import the modules, then fork a process that does `work(job, lock)` for each job that comes through the channel,
     with its lock and its log as descriptors; until the other end is closed."""
-    import_all(modules)
-    gc.freeze()  # a child's first look for garbage would otherwise copy all of it
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with socket.socket(fileno=channel) as asked:
-        asked.send(READY)
+        try:
+            import_all(modules)
+            gc.freeze()  # a child's first look for garbage would otherwise copy all of it
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            asked.send(READY)
+        except (BrokenPipeError, ConnectionResetError):
+            _leave("nobody waits any more for the warm process, which was still importing: it ends", 0)
+        except ImportError as error:
+            _leave(f"no warm process: {error}; workers start cold", 1)
         while True:
             message, descriptors, *_ = socket.recv_fds(asked, LONGEST, 2)
             _collect()
@@ -47,6 +53,12 @@ def serve(channel: int, modules: Sequence[str], work: Callable[[JobDirectory, in
                 os._exit(_begin(JobDirectory(Path(os.fsdecode(message))), lock, log, work))
             os.close(lock)
             os.close(log)
+
+
+def _leave(sentence: str, status: int) -> NoReturn:
+    """End at once with a sentence in the log."""
+    complain(sentence)
+    os._exit(status)
 
 
 def _collect() -> None:

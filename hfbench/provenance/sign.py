@@ -56,7 +56,7 @@ def sign(
 
 def put_whole(path: Path, data: bytes) -> None:
     """Write a file so that readers see all of it or nothing."""
-    partial = path.with_name(f".{path.name}.partial")
+    partial = path.with_name(f".signature.{os.getpid()}.partial")  # a name may be as long as names can be
     try:
         with partial.open("wb") as file:
             file.write(data)

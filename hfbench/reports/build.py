@@ -10,6 +10,7 @@ from hfbench.compare.metrics import metrics_of
 from hfbench.compare.result import CompareResult
 from hfbench.compare.subject import Measured, Subject
 from hfbench.models.problem import counted
+from hfbench.reports.best import best_of
 from hfbench.reports.cells import cells_sections, chief_metrics
 from hfbench.reports.comparison import comparison_sections
 from hfbench.reports.document import Document, Figure, Section
@@ -72,8 +73,10 @@ def _figures(subject: Subject) -> list[Figure]:
         pick = max if known[0][1].better == "higher" else min
         best, metric = pick(known, key=lambda pair: pair[1].statistic("p50") or 0.0)
         value = show_value(metric.statistic("p50") or 0.0, metric.unit)
-        note = "median" if len(subject.measured) == 1 else f"best: {best.place or best.action}"
-        found.append(Figure(name=name, value=value, note=printable(note)))
+        lead = best_of(each for _, each in known)
+        word = lead.word if lead else "best"
+        note = "median" if len(subject.measured) == 1 else f"{word}: {best.place or best.action}"
+        found.append(Figure(name=printable(name), value=value, note=printable(note)))
     seconds = sum(each.seconds or 0.0 for each in subject.measured)
     if seconds and len(found) < 4:
         found.append(

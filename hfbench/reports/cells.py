@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from hfbench.compare.metrics import Metric, metrics_of
-from hfbench.compare.subject import Measured, Subject, cell_label
+from hfbench.compare.subject import Measured, Subject
 from hfbench.models.problem import counted
-from hfbench.reports.document import BarPlot, Block, Cell, HeatPlot, ParetoPlot, Section, Table, Text, Tone
+from hfbench.reports.axes import axes_of, axis_key, axis_word
+from hfbench.reports.best import Best, best_of
+from hfbench.reports.document import BarPlot, Block, Cell, HeatPlot, ParetoPlot, Plot, Section, Table, Text, Tone
+from hfbench.reports.drawable import drawn_or_told
 from hfbench.text import printable
 from hfbench.units import show_elapsed, show_value
 
@@ -35,20 +38,6 @@ def chief_metrics(subject: Subject) -> list[str]:
     """Names of metrics that any cell has, those that are looked at first in front."""
     found = dict.fromkeys(name for each in subject.measured for name in metrics_of(each.result))
     return sorted(found, key=lambda name: CHIEF.index(name) if name in CHIEF else len(CHIEF))
-
-
-def axes_of(measured: Sequence[Measured]) -> dict[str, list[str]]:
-    """Axes with their values as text, in the order they came."""
-    axes: dict[str, dict[str, None]] = {}
-    for each in measured:
-        for name in each.values:
-            axes.setdefault(name, {})[axis_value(each, name)] = None
-    return {name: list(values) for name, values in axes.items()}
-
-
-def axis_value(measured: Measured, name: str) -> str:
-    """The value of one axis as a script would write it."""
-    return cell_label({name: measured.values[name]}).removeprefix(f"{name}=") if name in measured.values else ""
 
 
 def _believed(subject: Subject) -> Iterator[Block]:
@@ -91,10 +80,10 @@ def _table(subject: Subject, names: Sequence[str]) -> Table:
     axes = list(axes_of(subject.measured))
     steps = any(each.step for each in subject.measured)
     shown = [metrics_of(each.result) for each in subject.measured]
-    best = {name: _best(shown, name) for name in names}
+    best = {name: best_of(metrics[name] for metrics in shown if name in metrics) for name in names}
     rows = []
     for each, metrics in zip(subject.measured, shown, strict=True):
-        row = [Cell(printable(axis_value(each, name))) for name in axes]
+        row = [Cell(printable(axis_word(each, name))) for name in axes]
         row += [Cell(printable(each.step))] if steps else []
         row += [_figure(metrics.get(name), best[name]) for name in names]
         row.append(Cell("" if each.seconds is None else show_elapsed(each.seconds)))
@@ -106,7 +95,7 @@ def _table(subject: Subject, names: Sequence[str]) -> Table:
         columns=tuple(map(printable, columns)),
         rows=tuple(rows),
         numeric=frozenset(range(first, first + len(names) + 1)),
-        caption="The best of each column is marked." if names else "",
+        caption=_caption(best),
     )
 
 
@@ -117,19 +106,22 @@ def _outcome(each: Measured, metrics: Mapping[str, Metric]) -> str:
     return f"{each.state}: {told}" if told and told != each.state else each.state
 
 
-def _best(shown: Sequence[Mapping[str, Metric]], name: str) -> float | None:
-    known = [metric for metrics in shown if (metric := metrics.get(name)) is not None]
-    values = [value for metric in known if (value := metric.statistic("p50")) is not None]
-    if len(values) < 2 or not known[0].better:
-        return None
-    return max(values) if known[0].better == "higher" else min(values)
+def _caption(best: Mapping[str, Best | None]) -> str:
+    """What the marks mean."""
+    if not best:
+        return ""
+    open_ones = any(each is not None and each.undecided for each in best.values())
+    more = ", as undecided where the interval of its median reaches another's or too few samples tell none"
+    return f"The best of each column is marked{more if open_ones else ''}."
 
 
-def _figure(metric: Metric | None, best: float | None) -> Cell:
+def _figure(metric: Metric | None, best: Best | None) -> Cell:
     value = metric.statistic("p50") if metric else None
     if metric is None or value is None:
         return Cell("-", "quiet")
-    return Cell(show_value(value, metric.unit), best=best is not None and value == best)
+    if best is None or value != best.value:
+        return Cell(show_value(value, metric.unit))
+    return Cell(show_value(value, metric.unit) + (" (undecided)" if best.undecided else ""), best=True)
 
 
 def _tone(state: str) -> Tone:
@@ -137,7 +129,7 @@ def _tone(state: str) -> Tone:
 
 
 def _plots(subject: Subject, names: Sequence[str]) -> list[Block]:
-    blocks: list[Block] = []
+    blocks: list[Plot] = []
     axes = axes_of(subject.measured)
     wide = [name for name, values in axes.items() if len(values) > 1]
     for name in names[:2]:
@@ -147,28 +139,29 @@ def _plots(subject: Subject, names: Sequence[str]) -> list[Block]:
             blocks.append(bars)
     if pareto := _pareto(subject.measured, names):
         blocks.append(pareto)
-    return blocks
+    return [drawn_or_told(each) for each in blocks]
 
 
-def _heat(measured: Sequence[Measured], name: str, y: str, x: str, axes: Mapping[str, list[str]]) -> HeatPlot:
+def _heat(measured: Sequence[Measured], name: str, y: str, x: str, axes: Mapping[str, Mapping[str, str]]) -> HeatPlot:
     known = {
-        (axis_value(each, y), axis_value(each, x)): metric
+        (axis_key(each, y), axis_key(each, x)): metric
         for each in measured
         if (metric := metrics_of(each.result).get(name)) is not None
     }
     first = next(iter(known.values()))
     return HeatPlot(
-        title=f"{name}, median",
+        title=printable(f"{name}, median"),
         unit=first.unit,
         x=printable(x),
         y=printable(y),
-        columns=tuple(map(printable, axes[x])),
-        rows=tuple(map(printable, axes[y])),
+        columns=tuple(map(printable, axes[x].values())),
+        rows=tuple(map(printable, axes[y].values())),
         values=tuple(
             tuple(known[row, column].statistic("p50") if (row, column) in known else None for column in axes[x])
             for row in axes[y]
         ),
         lower_is_better=first.better != "higher",
+        undecided=(best := best_of(known.values())) is not None and best.undecided,
     )
 
 
@@ -180,7 +173,8 @@ def _bars(measured: Sequence[Measured], name: str) -> BarPlot | None:
         return None
     lows = tuple(metric.statistic("ci_low") for _, metric in known)
     return BarPlot(
-        title=f"{name}, median" + (" with its 95 % interval" if any(low is not None for low in lows) else ""),
+        title=printable(f"{name}, median")
+        + (" with its 95 % interval" if any(low is not None for low in lows) else ""),
         unit=known[0][1].unit,
         names=tuple(printable(each.place or each.action) for each, _ in known),
         values=tuple(metric.statistic("p50") or 0.0 for _, metric in known),

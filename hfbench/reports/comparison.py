@@ -8,6 +8,7 @@ from hfbench.compare.judging import WITHIN
 from hfbench.compare.lines import reasons_of
 from hfbench.compare.result import CellComparison, CompareResult, MetricVerdict, Outcome, Pair, Word
 from hfbench.reports.document import Block, Cell, Facts, Points, RatioPlot, Section, Table, Text, Tone
+from hfbench.reports.drawable import drawn_or_told
 from hfbench.text import printable
 from hfbench.units import show_value
 
@@ -62,7 +63,7 @@ def _pair(pair: Pair, result: CompareResult) -> Iterator[Block]:
         return
     yield _verdicts(pair)
     if plot := _ratios(pair):
-        yield plot
+        yield drawn_or_told(plot)
     if told := reasons_of(pair.verdicts):
         yield Text(text="What speaks against certainty:")
         yield Points(texts=tuple(f"{reason} ({', '.join(names)})" for reason, names in told.items()))

@@ -15,7 +15,7 @@ from hfbench.codec import encode
 from hfbench.compare.metrics import STATISTICS, metrics_of
 from hfbench.compare.result import CompareResult
 from hfbench.compare.subject import Measured, Subject
-from hfbench.reports.cells import axes_of, axis_value
+from hfbench.reports.axes import axes_of, axis_word
 from hfbench.text import printable
 
 VERSION = 1
@@ -32,7 +32,7 @@ def csv_text(subject: Subject) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*map(harmless, axes), *FIXED, *STATISTICS, *ENDS, "n"])
     for each in subject.measured:
-        place = [harmless(axis_value(each, name)) for name in axes]
+        place = [harmless(axis_word(each, name)) for name in axes]
         for row in _rows(each):
             writer.writerow([*place, *row])
     return out.getvalue()
@@ -65,12 +65,12 @@ def harmless(text: str) -> str:
 
 def _rows(measured: Measured) -> Iterator[list[object]]:
     host = str(measured.environment.get("host") or "")
-    told = (measured.step, measured.action, measured.model, measured.job, measured.on, host)
-    fixed = [*map(harmless, told), measured.state, harmless(measured.reason)]
+    about = (measured.step, measured.action, measured.model, measured.job, measured.on, host)
+    fixed = [*map(harmless, (*about, measured.state, measured.reason))]
     found = metrics_of(measured.result)
     for name, metric in found.items():
         known = [metric.statistic(each) for each in (*STATISTICS, *ENDS)]
         figures = ["" if each is None else repr(each) for each in known]
-        yield [*fixed, harmless(name), metric.unit, *figures, metric.count]
+        yield [*fixed, harmless(name), harmless(metric.unit), *figures, metric.count]
     if not found:
         yield [*fixed, "", "", *("" for _ in (*STATISTICS, *ENDS)), ""]

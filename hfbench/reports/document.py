@@ -78,7 +78,7 @@ class SamplesPlot:
 
 @dataclass(frozen=True, kw_only=True)
 class HeatPlot:
-    """A metric over two axes; None where no cell has it."""
+    """A metric over two axes; None where no cell has it. `undecided` where samples do not decide which is the best."""
 
     title: str
     unit: str
@@ -88,6 +88,7 @@ class HeatPlot:
     rows: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
     lower_is_better: bool
+    undecided: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,8 @@ from hfbench.text import printable
 
 FAILED = ("failed", "timeout")
 ERRORS = ("died", "cancelled")
+LAST_DAY = 253402300800.0
+"""The year 10000, in seconds since the epoch: the form of a time stamp has four digits for the year."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +41,7 @@ def junit(subject: Subject, comparison: CompareResult | None) -> str:
         "time": f"{sum(case.seconds for case in cases):.3f}",
     }
     root = ElementTree.Element("testsuites", {"name": "hfbench", **totals})
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(subject.made or time.time()))
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", _made(subject))
     host = next((str(each.environment.get("host")) for each in subject.measured if each.environment.get("host")), "")
     suite = ElementTree.SubElement(
         root,
@@ -51,6 +53,13 @@ def junit(subject: Subject, comparison: CompareResult | None) -> str:
         _append(suite, case)
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+
+
+def _made(subject: Subject) -> time.struct_time:
+    """When it was made, in UTC; now, where that is not told or is no time that a calendar has."""
+    now = time.time()
+    made = now if subject.made is None else subject.made
+    return time.gmtime(made if 0 < made < LAST_DAY else now)
 
 
 def _append(suite: ElementTree.Element, case: Case) -> None:
@@ -109,7 +118,7 @@ def _expectations(subject: Subject) -> Iterator[Case]:
 
 def _conditions(comparison: CompareResult) -> Iterator[Case]:
     outcomes = {Outcome.PASSES: "", Outcome.FAILS: "failure"}
-    open_ends = "failure" if comparison.strict or not comparison.compared else "skipped"
+    open_ends = "failure" if comparison.strict else "skipped"
     for each in comparison.conditions:
         yield Case(
             group="hfbench.compare",

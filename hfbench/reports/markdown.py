@@ -39,6 +39,7 @@ def _block(block: Block) -> Iterator[str]:
             yield from _table(("", ""), [tuple(map(Cell, row)) for row in block.rows], frozenset())
         case Table():
             yield from _table(block.columns, block.rows, block.numeric)
+            yield from ("", escaped(block.caption)) if block.caption else ()
         case Points():
             yield from ("", *(f"- {escaped(each)}" for each in block.texts))
         case Code():

@@ -89,7 +89,7 @@ def _samples(figure: Figure, plot: SamplesPlot) -> Figure:
 
 
 def _heat(figure: Figure, plot: HeatPlot) -> Figure:
-    """A field a cell with its value in words; the best is framed."""
+    """A field a cell with its value in words; the best is framed, with a broken line where that is undecided."""
     from matplotlib.patches import Rectangle
 
     axes = figure.subplots()
@@ -101,8 +101,10 @@ def _heat(figure: Figure, plot: HeatPlot) -> Figure:
             framed = value is not None and value == best
             field = Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=colour, edgecolor=INK if framed else PAPER)
             field.set(linewidth=2 if framed else 1, zorder=3 if framed else 2)
+            field.set_linestyle("--" if framed and plot.undecided else "-")
             axes.add_patch(field)
             told = "-" if value is None else show_value(value, plot.unit)
+            told += "\nundecided" if framed and plot.undecided else ""
             axes.text(x, y, told, ha="center", va="center", fontsize=9, zorder=4)
     axes.set_xlim(-0.5, len(plot.columns) - 0.5)
     axes.set_ylim(len(plot.rows) - 0.5, -0.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hfbench.compare.result import CompareResult
 from hfbench.compare.subject import Subject
 from hfbench.reports.document import Document
-from hfbench.reports.well_formed import well_formed
+from hfbench.reports.well_formed import well_formed, writable
 
 SUFFIXES = {"md": ".md", "html": ".html", "csv": ".csv", "json": ".json", "junit": ".xml"}
 BY_SUFFIX = {suffix: name for name, suffix in SUFFIXES.items()} | {".htm": "html", ".markdown": "md"}
@@ -21,7 +21,7 @@ def render(format: str, document: Document, subject: Subject, comparison: Compar
         case "csv":
             from hfbench.reports.data import csv_text
 
-            return csv_text(subject)
+            return writable(csv_text(subject))
         case "json":
             from hfbench.reports.data import json_text
 
@@ -33,4 +33,4 @@ def render(format: str, document: Document, subject: Subject, comparison: Compar
         case _:
             from hfbench.reports.markdown import markdown
 
-            return markdown(document)
+            return writable(markdown(document))

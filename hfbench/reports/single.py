@@ -8,6 +8,7 @@ from typing import Any
 from hfbench.compare.metrics import Metric, metrics_of, number
 from hfbench.compare.subject import Measured
 from hfbench.reports.document import Block, Cell, Code, Facts, Line, Points, SamplesPlot, Section, Table, Text, Tone
+from hfbench.reports.drawable import drawn_or_told
 from hfbench.text import printable
 from hfbench.units import show_seconds, show_value
 
@@ -24,9 +25,9 @@ def single_sections(measured: Measured, told: Callable[[Measured], Sequence[str]
         return [Section(title="Results", blocks=(Text(text=printable(why), tone="bad"),)), _settings(measured)]
     metrics = metrics_of(measured.result)
     if not metrics:
-        lines = "\n".join(told(measured))
+        lines = "\n".join(map(printable, told(measured)))
         return [Section(title="Results", blocks=(Code(text=lines),)), _settings(measured)]
-    blocks: list[Block] = [metrics_table(metrics), *_plots(metrics)]
+    blocks: list[Block] = [metrics_table(metrics), *map(drawn_or_told, _plots(metrics))]
     return [
         Section(title="Results", blocks=tuple(blocks)),
         Section(title="Can it be believed", blocks=tuple(_verdicts(measured.result))),
@@ -51,7 +52,11 @@ def metrics_table(metrics: Mapping[str, Metric]) -> Table:
 def _plots(metrics: Mapping[str, Metric]) -> list[SamplesPlot]:
     named = [metrics[name] for name in PLOTTED if name in metrics] or list(metrics.values())[:1]
     return [
-        SamplesPlot(title=f"{each.name}, sample by sample", unit=each.unit, lines=(Line(each.name, each.values),))
+        SamplesPlot(
+            title=printable(f"{each.name}, sample by sample"),
+            unit=each.unit,
+            lines=(Line(printable(each.name), each.values),),
+        )
         for each in named
         if len(each.values) > 1
     ]
@@ -65,7 +70,7 @@ def _verdicts(result: Mapping[str, Any]) -> list[Block]:
     if verdicts:
         rows = tuple(
             (
-                Cell(str(each.get("word", "")), _tone(str(each.get("word", "")))),
+                Cell(printable(str(each.get("word", ""))), _tone(str(each.get("word", "")))),
                 Cell(printable(str(each.get("detail", "")))),
                 Cell(printable(str(each.get("next", "")))),
             )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from hfbench.compare.metrics import metrics_of
-from hfbench.compare.subject import Measured, Subject
+from hfbench.compare.metrics import metrics_of, number
+from hfbench.compare.subject import Measured, Subject, value_word
 from hfbench.gpu.timing.formulas import FORMULAS
 from hfbench.reports.document import Block, Cell, Code, Facts, Section, Table, Text
 from hfbench.text import printable
@@ -69,7 +69,7 @@ def expectations_section(subject: Subject) -> Section | None:
     words = {True: ("passed", "good"), False: ("failed", "bad"), None: ("not asked", "open")}
     rows = tuple(
         (
-            Cell(printable(" ".join(f"{name}={value}" for name, value in each.values.items()))),
+            Cell(printable(" ".join(f"{name}={value_word(value)}" for name, value in each.values.items()))),
             Cell(printable(each.text)),
             Cell(printable(each.actual)),
             Cell(words[each.ok][0], words[each.ok][1]),  # type: ignore[arg-type]
@@ -104,10 +104,10 @@ def _environment(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name in ("host", "system", "kernel", "machine", "cpu", "cores"):
         if data.get(name) not in (None, ""):
             yield name, str(data[name])
-    if isinstance(memory := data.get("memory_bytes"), int):
+    if (memory := number(data.get("memory_bytes"))) is not None:
         yield "memory", show_bytes(memory)
     if isinstance(load := data.get("load_average"), list):
-        yield "load average", ", ".join(f"{each:.1f}" for each in load if isinstance(each, (int, float)))
+        yield "load average", ", ".join(f"{each:.1f}" for each in map(number, load) if each is not None)
     yield from _gpus(data.get("gpus"))
     if data.get("python"):
         yield "python", str(data["python"])

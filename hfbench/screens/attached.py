@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from textual.screen import Screen
 
-from hfbench.errors import HfbenchError
-from hfbench.paths import jobs_root, sweeps_root
+from hfbench.every_screen import MAIN
 from hfbench.screens.base import BenchScreen
-from hfbench.screens.every import MAIN, main_screen
-from hfbench.screens.kept import Left, PlaceFile, Stop
-from hfbench.text import printable
+from hfbench.screens.every import main_screen
+from hfbench.screens.kept import LONGEST, Left, PlaceFile, Stop
+from hfbench.screens.reopen import TYPED, Gone, in_time, open_again
 from hfbench.widgets.filter_bar import FilterBar
 
 if TYPE_CHECKING:
@@ -23,14 +21,7 @@ if TYPE_CHECKING:
 LAST = 0.5
 """Seconds the end of the workbench waits for a disk."""
 
-PATIENCE, SOON = 2.0, 0.01
-"""Seconds in which the parts of a screen are there, and between two looks at them."""
-
 MAIN_NAMES = {kind.partition(":")[2]: name for name, kind in MAIN.items()}
-
-
-class Gone(Exception):
-    """What a screen was about is not there any more; the text is a sentence."""
 
 
 class PlaceKeeper:
@@ -92,8 +83,15 @@ ABOUT: Mapping[str, Callable[[Any], dict[str, str]]] = {
     "ConvertScreen": lambda screen: {"model": screen.reference},
     "SweepScreen": lambda screen: {"sweep": screen.folder.name},
     "CompareScreen": lambda screen: {"sides": "\n".join(screen.sides)},
+    "EngineScreen": lambda screen: {"engine": screen.engine.path, "tab": screen.tab},
+    "CacheRepoScreen": lambda screen: {"repository": screen.path},
+    "GpuMemoryScreen": lambda screen: {"gpu": str(screen.index)},
+    "LaunchScreen": lambda screen: {
+        "action": screen.spec.name,
+        **{f"{TYPED}{name}": text for name, text in screen.typed.items() if len(text) <= LONGEST},
+    },
 }
-"""What a screen is about, by its class. A form that is half filled in is not kept: the screen below it is."""
+"""What a screen is about, by its class. Of a form it is what was typed, never a secret."""
 
 
 async def go_back(app: Workbench, left: Left) -> None:
@@ -107,7 +105,7 @@ async def go_back(app: Workbench, left: Left) -> None:
             break  # what lay on it came from it
     if not left.stops and not troubles:
         troubles.append("no place was kept yet: this is where it begins")
-    await _in_time(lambda: app.screen.is_mounted)
+    await in_time(lambda: app.screen.is_mounted)
     for trouble in troubles:
         app.notify(trouble, severity="warning", timeout=15, markup=False)
 
@@ -118,101 +116,16 @@ async def _open(app: Workbench, stop: Stop) -> None:
         kind = main_screen(stop.screen)
         if not isinstance(app.screen, kind):
             await app.push_screen(kind())
-        await _in_time(lambda: app.screen.is_mounted)
+        await in_time(lambda: app.screen.is_mounted)
         if stop.screen == "models":
             app.screen.bring(stop.about.get("source", ""))  # type: ignore[attr-defined]
-    elif stop.screen in OPEN:
-        try:
-            await OPEN[stop.screen](app, stop.about)
-        except KeyError as missing:
-            raise Gone(f"the place that was kept lacks its {missing.args[0]}") from None
     else:
-        raise Gone(f"the place that was kept is a screen this hfbench does not have: {printable(stop.screen)}")
+        await open_again(app, stop.screen, stop.about)
     if stop.filter:
-        await _in_time(lambda: (bar := _filter_bar(app)) is not None and bar.is_mounted)
+        await in_time(lambda: (bar := _filter_bar(app)) is not None and bar.is_mounted)
         if bar := _filter_bar(app):
             bar.keep(stop.filter)
 
 
-async def _in_time(there: Callable[[], bool]) -> None:
-    """Return once something is there, or after PATIENCE: what a screen holds is made a little after it."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + PATIENCE
-    while not there() and loop.time() < until:
-        await asyncio.sleep(SOON)
-
-
 def _filter_bar(app: Workbench) -> FilterBar | None:
     return app.screen.filter_bar if isinstance(app.screen, BenchScreen) else None
-
-
-async def _open_model(app: Workbench, about: Mapping[str, str]) -> None:
-    from hfbench.screens.model import TABS, ModelScreen
-
-    _refuse_gone(about["model"])
-    tab = about.get("tab", "")
-    await app.push_screen(ModelScreen(about["model"], tab if tab in {each.__name__ for each in TABS} else ""))
-
-
-async def _open_job(app: Workbench, about: Mapping[str, str]) -> None:
-    from hfbench.jobs.directory import ID, JobDirectory
-    from hfbench.screens.job import JobScreen
-
-    job = about["job"]
-    if not ID.fullmatch(job) or not (jobs_root() / job).is_dir():
-        raise Gone(f"the job that was open is gone: {printable(job)}")
-    await app.push_screen(JobScreen(JobDirectory(jobs_root() / job)))
-
-
-async def _open_diff(app: Workbench, about: Mapping[str, str]) -> None:
-    from hfbench.screens.diff import TABS, DiffScreen
-
-    for model in (about["a"], about["b"]):
-        _refuse_gone(model)
-    screen = DiffScreen(about["a"], about["b"])
-    await app.push_screen(screen)
-    if about.get("tab") in {each.__name__ for each in TABS}:
-        screen.action_front(about["tab"])
-
-
-async def _open_convert(app: Workbench, about: Mapping[str, str]) -> None:
-    from hfbench.screens.convert import ConvertScreen
-
-    _refuse_gone(about["model"])
-    await app.push_screen(ConvertScreen(about["model"]))
-
-
-async def _open_sweep(app: Workbench, about: Mapping[str, str]) -> None:
-    from hfbench.screens.sweep import SweepScreen
-    from hfbench.sweeps.folder import NAME
-
-    name = about["sweep"]
-    if not NAME.fullmatch(name) or not (sweeps_root() / name).is_dir():
-        raise Gone(f"the sweep that was open is gone: {printable(name)}")
-    await app.push_screen(SweepScreen(sweeps_root() / name))
-
-
-async def _open_compare(app: Workbench, about: Mapping[str, str]) -> None:
-    from hfbench.screens.compare import CompareScreen
-
-    await app.push_screen(CompareScreen(about["sides"].split("\n")))
-
-
-OPEN: Mapping[str, Callable[[Workbench, Mapping[str, str]], Awaitable[None]]] = {
-    "ModelScreen": _open_model,
-    "JobScreen": _open_job,
-    "DiffScreen": _open_diff,
-    "ConvertScreen": _open_convert,
-    "SweepScreen": _open_sweep,
-    "CompareScreen": _open_compare,
-}
-"""How a screen is opened again, by its class."""
-
-
-def _refuse_gone(model: str) -> None:
-    from hfbench.models.reference import resolve
-
-    try:
-        resolve(model)
-    except HfbenchError as error:
-        raise Gone(f"the model that was open is gone: {error}") from None

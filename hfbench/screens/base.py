@@ -84,6 +84,11 @@ class BenchScreen(Screen[None]):
         return self.is_mounted and self.bench.machine.complete
 
     @property
+    def unnamed_actions(self) -> tuple[str, ...]:
+        """Actions whose keys work and would only say why nothing can be done now: the key line leaves them out."""
+        return ()
+
+    @property
     def takes_keys(self) -> bool:
         """False while the effect of the last key is still on its way: the next one waits a moment for it."""
         return True

@@ -16,7 +16,7 @@ from textual.widgets import Static
 from hfbench.screens.cache_asks import CacheListed
 from hfbench.screens.cache_keys import ORPHANS, CacheKeys
 from hfbench.screens.cache_page import CacheRepoScreen
-from hfbench.widgets.cache_rows import COLUMNS, detail_lines, records_of, summary, verified_words
+from hfbench.widgets.cache_rows import COLUMNS, detail_lines, records_of, summary, usual_snapshot, verified_words
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.glyphs import glyphs_of
 from hfbench.widgets.help import Help
@@ -133,6 +133,12 @@ class CacheScreen(CacheKeys):
     def chosen_model(self) -> str:
         """What the palette fills into an action's form."""
         return self.pulled
+
+    @property
+    def chosen_folder(self) -> str:
+        """The snapshot that the model's name means; empty where there are several and none of them is meant."""
+        repo = self.known.repos.get(self.place) if self.known and self.pulled else None
+        return usual_snapshot(repo) if repo else ""
 
     @on(FilterBar.Changed)
     def _filter(self, message: FilterBar.Changed) -> None:

@@ -133,6 +133,11 @@ class CacheRepoScreen(CacheKeys):
         """What the palette fills into an action's form: the revision by its name, as any client finds it here."""
         return f"{self._repo_name}@{self._key}" if self.pulled and self._revision else ""
 
+    @property
+    def chosen_folder(self) -> str:
+        """The snapshot under the cursor."""
+        return self._folder
+
     @on(FilterBar.Changed)
     def _filter(self, message: FilterBar.Changed) -> None:
         self.query_one(RevisionTable).filter = message.text

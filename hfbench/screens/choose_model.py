@@ -77,6 +77,7 @@ class ChooseModel(ModalScreen[str]):
     ChooseModel {
         align: center middle;
         & > Vertical { width: 90%; height: 80%; background: $panel; padding: 1 2; }
+        &:nocolor > Vertical { border: solid $foreground; padding: 0 1; }
         & Label { width: 1fr; text-style: bold; }
         & Input { margin: 1 0; }
     }

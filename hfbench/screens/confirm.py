@@ -19,6 +19,7 @@ class Confirm(ModalScreen[bool]):
     DEFAULT_CSS = """
     Confirm {
         align: center bottom;
+        & ToastRack { dock: top; align: right top; margin: 1 0 0 0; }
         & > Label { width: 1fr; height: auto; background: $panel; color: $text-warning; padding: 1 2; }
     }
     """
@@ -50,6 +51,7 @@ class AskText(ModalScreen[str | None]):
     DEFAULT_CSS = """
     AskText {
         align: center bottom;
+        & ToastRack { dock: top; align: right top; margin: 1 0 0 0; }
         & > Label { width: 1fr; height: auto; background: $panel; padding: 1 2 0 2; }
         & > #trouble { color: $text-error; padding: 0 2; display: none; }
         & > #trouble.-told { display: block; }

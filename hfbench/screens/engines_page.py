@@ -51,6 +51,10 @@ class EngineScreen(EngineKeys):
         if shown:
             self.shown[engine.path] = shown
 
+    def begin_at(self, tab: str) -> None:
+        """Have another tab in front when it opens; a name of none changes nothing."""
+        self.tab = tab if tab in TABS else self.tab
+
     @property
     def engine(self) -> Listed:
         """The one the page is about."""

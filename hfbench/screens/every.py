@@ -7,20 +7,8 @@ from importlib import import_module
 
 from textual.binding import Binding
 
+from hfbench.every_screen import MAIN
 from hfbench.screens.base import BenchScreen
-
-MAIN = {
-    "models": "models:ModelsScreen",
-    "jobs": "jobs:JobsScreen",
-    "gpus": "gpus:GpusScreen",
-    "kernels": "kernels:KernelsScreen",
-    "engines": "engines:EnginesScreen",
-    "doctor": "doctor:DoctorScreen",
-    "cache": "cache:CacheScreen",
-    "registry": "registry:RegistryScreen",
-    "sweeps": "sweeps:SweepsScreen",
-}
-"""Modules and classes of the screens behind the digits, in the order of these."""
 
 
 def main_screen(name: str) -> type[BenchScreen]:

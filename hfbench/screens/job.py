@@ -16,7 +16,7 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from hfbench.actions.params import command_line
-from hfbench.actions.registry import actions
+from hfbench.actions.registry import look_up
 from hfbench.jobs.cancel import cancel
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.follow import snapshots
@@ -292,7 +292,7 @@ class JobScreen(BenchScreen):
         """The form, filled as this job was."""
         if self._read_first(self.action_rerun):
             return
-        if self.snapshot and self.snapshot.action in actions():
+        if self.snapshot and look_up(self.snapshot.action):
             self.bench.open_form(
                 self.snapshot.action, self.snapshot.params, runs_in=_asked_in(self.snapshot), on=self.snapshot.on
             )
@@ -303,7 +303,7 @@ class JobScreen(BenchScreen):
         """The command that does the same again."""
         if self._read_first(self.action_copy_command):
             return
-        spec = actions().get(self.snapshot.action) if self.snapshot else None
+        spec = look_up(self.snapshot.action) if self.snapshot else None
         if spec and self.snapshot:
             words, asked = ["hfbench", *spec.name.split(".")], _asked_in(self.snapshot)
             command = command_line(words, spec.params, self.snapshot.params)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hfbench.actions.registry import actions
+from hfbench.actions.registry import look_up
 from hfbench.actions.render import result_lines
 from hfbench.jobs.snapshot import JobSnapshot, Series, State
 from hfbench.line_width import USUAL
@@ -54,7 +54,7 @@ def job_text(snapshot: JobSnapshot) -> JobText:
 
 def heading(snapshot: JobSnapshot) -> str:
     """The parameters that say most: those that differ from their defaults."""
-    spec = actions().get(snapshot.action)
+    spec = look_up(snapshot.action)
     defaults = {param.name: param.plain(param.default) for param in spec.params if not param.required} if spec else {}
     told = [
         f"{name} {_brief(name, value)}"
@@ -133,7 +133,7 @@ def request_lines(snapshot: JobSnapshot, folder: str) -> list[str]:
 
 
 def _result(snapshot: JobSnapshot) -> tuple[str, ...]:
-    spec = actions().get(snapshot.action)
+    spec = look_up(snapshot.action)
     if snapshot.result is None or spec is None:
         return ()
     return tuple(result_lines(spec, snapshot.result, width=USUAL))

@@ -18,11 +18,14 @@ from hfbench.paths import state_root
 from hfbench.text import printable
 
 VERSION = 1
-LARGEST = 64 * 1024
-"""Bytes of a file at most; it is never more than a few hundred."""
+LARGEST = 1024 * 1024
+"""Bytes of a file at most; it is a few hundred, and more where a form was typed into."""
 
 MOST = 8
 """Files of workbenches that are gone, the newest; older ones are removed."""
+
+DEEPEST = 32
+"""Screens of one file; who goes through ever more of them by hand comes back to the first of them."""
 
 LONGEST = 4096
 """Characters of one value, as long as a path can be."""
@@ -63,7 +66,9 @@ class PlaceFile:
             "pid": self.pid,
             "ticks": self.ticks,
             "at": time.time(),
-            "stops": [{"screen": each.screen, "about": dict(each.about), "filter": each.filter} for each in stops],
+            "stops": [
+                {"screen": each.screen, "about": dict(each.about), "filter": each.filter} for each in stops[:DEEPEST]
+            ],
         }
         made = self.path.with_suffix(".new")
         try:
@@ -132,13 +137,13 @@ def _read(path: Path, troubles: list[str]) -> dict[str, Any] | None:
             "host": str(told["host"]),
             "pid": int(told["pid"]),
             "ticks": int(told["ticks"]),
-            "stops": tuple(map(_stop, told["stops"])),
+            "stops": tuple(map(_stop, told["stops"][:DEEPEST])),
         }
     except FileNotFoundError:
         return None
     except OSError as error:
         troubles.append(f"{path}: cannot be read: {error.strerror}")
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         troubles.append(f"{path}: is damaged: passed over; it can be deleted")
     return None
 

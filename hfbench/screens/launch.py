@@ -27,7 +27,8 @@ from hfbench.models.reference import resolve
 from hfbench.paths import leases_root
 from hfbench.screens.background import Background
 from hfbench.screens.base import BenchScreen
-from hfbench.screens.launch_sweep import MOST_CELLS, script_of, start_sweep, time_of
+from hfbench.screens.launch_place import PlaceDesk, PlacesAnswered
+from hfbench.screens.launch_sweep import MOST_CELLS, script_of, start_sweep, step_of, time_of
 from hfbench.screens.messages import Latest, Trouble
 from hfbench.screens.recording import save_script
 from hfbench.text import printable
@@ -66,9 +67,10 @@ RUNS_ON = replace(
 
 @dataclass
 class SweepStarted(Message):
-    """A sweep is on its way."""
+    """The sweep of a form is on its way."""
 
     name: str
+    state: FormState
 
 
 @dataclass
@@ -128,6 +130,18 @@ class LaunchScreen(BenchScreen):
         self._starting = Background(self, Trouble)
         self._places: dict[tuple[str, tuple[str, ...]], Fact] = {}
         self._placing = threading.Lock()
+        self._desk = PlaceDesk(self)
+        self._launching = False
+
+    @property
+    def typed(self) -> dict[str, str]:
+        """The texts of its fields, without those that nobody else may read."""
+        return {param.name: self.state.texts[param.name] for param in self.state.params if not param.secret}
+
+    def type_again(self, texts: Mapping[str, str]) -> None:
+        """Fill in what was typed before, as far as there are such fields still."""
+        for field in self.query(FieldInput):
+            field.value = texts.get(field.param.name, field.value)
 
     def trail(self) -> tuple[str, ...]:
         """Which action, on which model."""
@@ -143,6 +157,7 @@ class LaunchScreen(BenchScreen):
     def on_unmount(self) -> None:
         """Nobody looks any more."""
         self._background.stop()
+        self._desk.stop()
 
     def on_mount(self) -> None:
         """Begin in the first field that needs something, else on the form itself."""
@@ -152,9 +167,9 @@ class LaunchScreen(BenchScreen):
 
     @on(Form.Changed)
     def _changed(self, message: Form.Changed) -> None:
-        self.state = message.state
+        self.state = state = message.state
+        self._desk.look(self.spec, state.request, runs_in=_asked_in(state), on=_asked_on(state))
         self.show_facts()
-        state = self.state
         self._background.start(lambda stopped, post: post(LookedUp(state, self.facts_of(state))))
         self.refresh_frame()
 
@@ -168,31 +183,61 @@ class LaunchScreen(BenchScreen):
         request = state.request
         if request is None:
             self.bench.complain("the form cannot be started: a field is wrong")
+        elif len(on) > 1 and not state.axes:
+            self.bench.complain("one job runs in one place: name one, or vary a field to make it a sweep")
+        elif self._desk.refusal:
+            self.bench.complain(self._desk.refusal)
         elif state.axes:
             self._start_sweep(state)
-        elif len(on) > 1:
-            self.bench.complain("one job runs in one place: name one, or vary a field to make it a sweep")
-        else:
+        elif not self._launching:
+            self._launching = True
+            self.bench.start_job(
+                request,
+                lease=self.lease,
+                runs_in=_asked_in(state),
+                on=on[0],
+                started=self._job_started,
+                failed=self._job_refused,
+            )
+
+    def _job_started(self, job: str) -> None:
+        if self.app.screen is self:
             self.app.pop_screen()
-            self.bench.start_job(request, lease=self.lease, runs_in=_asked_in(state), on=on[0])
+        self.bench.open_job(job)
+
+    def _job_refused(self, error: HfbenchError) -> None:
+        """What was typed stays, to be mended."""
+        self._launching = False
+        self.bench.complain(error)
 
     def _start_sweep(self, state: FormState) -> None:
         if state.cells > MOST_CELLS:
             self.bench.complain(f"that makes {state.cells:,} cells; a sweep may have {MOST_CELLS:,}: leave values out")
         elif not self._starting.busy:
             runs_in, on = _asked_in(state), _asked_on(state)
-            self._starting.start(lambda stopped, post: post(SweepStarted(start_sweep(state, runs_in=runs_in, on=on))))
+            self._starting.start(
+                lambda stopped, post: post(SweepStarted(start_sweep(state, runs_in=runs_in, on=on), state))
+            )
 
     @on(SweepStarted)
     def _sweep_started(self, message: SweepStarted) -> None:
         if self.bench.recorder.recording:
-            self.notify("not recorded: the sweep keeps a script of its own, sweep.hfb.yaml in its folder")
+            state = message.state
+            self.bench.recorder.add_sweep(self.spec, *step_of(state, _asked_in(state), _asked_on(state)))
         self.app.pop_screen()
         self.bench.open_sweep(message.name)
+
+    @on(PlacesAnswered)
+    def _places_answered(self, message: PlacesAnswered) -> None:
+        self._desk.answered(message)
+        if self.is_attached:
+            self.show_facts()
 
     def show_facts(self) -> None:
         """The lines below the form."""
         facts = [self.facts[name] for name in ("model", "device", "waits", "needs") if name in self.facts]
+        if told := self._desk.fact:
+            facts.insert(0, told)
         if self.state.axes:
             facts.insert(0, self._sweep_fact())
         if isinstance(field := self.focused, FieldInput):  # its hint beside it is cut to the room there is
@@ -274,7 +319,7 @@ class LaunchScreen(BenchScreen):
             self.bench.complain("the form has a wrong field: a step cannot be made of it")
             return
         if self.state.axes:
-            await self.copy(script_of(self.state, self._script_name, _asked_in(self.state)))
+            await self.copy(script_of(self.state, self._script_name, _asked_in(self.state), _asked_on(self.state)))
             return
         from hfbench.scripts.format import arguments_of, step_text
 
@@ -298,7 +343,7 @@ class LaunchScreen(BenchScreen):
             self.bench.complain("the form has a wrong field: a script cannot be made of it")
             return
         try:
-            text = script_of(state, self._script_name, _asked_in(state))
+            text = script_of(state, self._script_name, _asked_in(state), _asked_on(state))
         except HfbenchError as error:
             self.bench.complain(error)
         else:

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hfbench.paths import jobs_root, sweeps_root
 from hfbench.units import show_elapsed
 from hfbench.widgets.form_state import FormState
 
+if TYPE_CHECKING:
+    from hfbench.scripts.tree import Plain, Value
+
 MOST_CELLS = 10_000
 """Cells of a script at most."""
+PLANNED = 64
+"""Cells that are planned one by one while somebody types; of more only the first of each model."""
 
 # The rooms that conduct sweeps are imported by the functions: a form that varies nothing needs none of them.
 
 
-def script_of(state: FormState, name: str, runs_in: str = "") -> str:
+def script_of(state: FormState, name: str, runs_in: str = "", on: Sequence[str] = ()) -> str:
     """The script of a form: one step, with a matrix when fields are varied; HfbenchError while it cannot be made."""
     from hfbench.conduct.vary import sweep_script
 
-    return sweep_script(state.spec, name, state.values, _plain_axes(state), runs_in=runs_in)
+    return sweep_script(state.spec, name, state.values, _plain_axes(state), runs_in=runs_in, on=on)
+
+
+def step_of(
+    state: FormState, runs_in: str, on: Sequence[str]
+) -> tuple[Mapping[str, Value], Mapping[str, Sequence[Plain]]]:
+    """The step of that script, by the arguments of its action, and its matrix: what a recording takes."""
+    from hfbench.conduct.vary import swept_step
+
+    return swept_step(state.spec, state.values, _plain_axes(state), runs_in=runs_in, on=on)
 
 
 def sweep_name(state: FormState) -> str:
@@ -49,7 +63,7 @@ def start_sweep(state: FormState, *, runs_in: str, on: Sequence[str]) -> str:
 def time_of(state: FormState, on: Sequence[str]) -> str:
     """How long all cells may take and from what that is said, `about 3 m 05 s, from ...`; empty when nothing tells.
 
-    Earlier jobs of an action and a model tell it, so that one cell a model stands for all of them.
+    Earlier jobs of an action and a model tell it; of very many cells one a model stands for all of them.
     """
     from hfbench.conduct.estimate import estimate
     from hfbench.conduct.places import places_for
@@ -57,7 +71,8 @@ def time_of(state: FormState, on: Sequence[str]) -> str:
     from hfbench.scripts.command import plan_of
 
     models = {param.name for param in state.spec.params if param.kind == "model"}
-    few = {name: values if name in models else values[:1] for name, values in _plain_axes(state).items()}
+    axes = _plain_axes(state)
+    few = axes if state.cells <= PLANNED else {n: all if n in models else all[:1] for n, all in axes.items()}
     plan = plan_of(sweep_script(state.spec, "cells", state.values, few).encode(), Path("cells.hfb.yaml"))
     found = estimate(plan, jobs_root())
     if found is None:

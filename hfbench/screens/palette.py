@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from hfbench.actions.registry import actions
-from hfbench.screens.every import MAIN
+from hfbench.every_screen import MAIN
 from hfbench.screens.model_values import values_for
 
 if TYPE_CHECKING:

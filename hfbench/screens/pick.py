@@ -47,6 +47,7 @@ class Pick(ModalScreen[str | None]):
     Pick {
         align: center middle;
         & > Vertical { width: 80%; height: 70%; background: $panel; padding: 1 2; }
+        &:nocolor > Vertical { border: solid $foreground; padding: 0 1; }
         & Label { width: 1fr; text-style: bold; }
         & Input { margin: 1 0; }
     }

@@ -32,11 +32,14 @@ async def end_recording(app: Workbench) -> bool:
     path = expand(answer)
     app.recorder.name = path.name.removesuffix(SUFFIX)
     try:
-        app.recorder.save(path)
+        _, *others = app.recorder.save(path)
     except HfbenchError as error:
         app.complain(error)
         return False
     app.notify(f"saved {path}; replay it with: hfbench --script {path}", markup=False)
+    if others:
+        names = ", ".join(each.name for each in others)
+        app.notify(f"each sweep is a script of its own; beside it, to be run after it: {names}", markup=False)
     return True
 
 

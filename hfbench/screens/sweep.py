@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -28,7 +29,7 @@ from hfbench.widgets.notice import Notice
 from hfbench.widgets.record_rows import toggled
 from hfbench.widgets.record_table import RecordTable
 from hfbench.widgets.span_view import SpanView
-from hfbench.widgets.sweep_panes import CellTable, FrontPlot, FrontTable, SweepRoom
+from hfbench.widgets.sweep_panes import CellTable, FrontPane, FrontPlot, FrontTable, SweepRoom
 from hfbench.widgets.sweep_rows import (
     cell_columns,
     cell_lines,
@@ -51,8 +52,9 @@ class SweepScreen(SweepLooking):
         "The table has a row a cell. The front weighs a latency against a throughput.\n"
         "`m` chooses the metric; `a` and `d` turn the axes across and down, `f` and `F` the values of the others. "
         "`enter` opens the job of a cell; `space` marks cells, `=` compares those that are marked.\n"
-        "`s` resumes what was interrupted without redoing finished cells, `R` runs failed cells again, `c` cancels, "
-        "`w` writes a report, `y` copies the command. `tab` goes to the text, which scrolls.",
+        "`s` resumes what was interrupted without redoing finished cells. `R` runs cells again: those that are marked, "
+        "else those that failed, else the one under the cursor; its earlier job stays. `c` cancels, `w` writes a "
+        "report, `y` copies the command. `tab` goes to the text, which scrolls.",
     )
 
     filters = True
@@ -60,11 +62,11 @@ class SweepScreen(SweepLooking):
     BINDINGS: ClassVar[list[BindingType]] = [
         *URGENT_KEYS,
         Binding("v", "view", "view", id="sweep.view"),
-        Binding("m", "metric", "metric", id="sweep.metric"),
-        Binding("t", "throughput", "throughput", id="sweep.throughput"),
+        Binding("m", "metric", "metric", show=False, id="sweep.metric"),  # the line of the views names it
+        Binding("t", "throughput", "throughput", show=False, id="sweep.throughput"),
+        *OTHER_KEYS,
         Binding("space", "mark", "mark", id="sweep.mark"),
         Binding("equals_sign", "compare_marked", "compare", id="sweep.compare"),
-        *OTHER_KEYS,
         Binding("slash", "filter", "filter", id="screen.filter"),
         Binding("a", "axis('x')", "across", show=False, id="sweep.across"),
         Binding("d", "axis('y')", "down", show=False, id="sweep.down"),
@@ -115,6 +117,21 @@ class SweepScreen(SweepLooking):
     def cell(self) -> CellView | None:
         """The cell under the cursor of the view in front."""
         return self.cells.get(self._here or 0)
+
+    @property
+    def rerun(self) -> tuple[str, Callable[[], object]] | None:
+        """The cells that are marked, else those that failed, else the one under the cursor."""
+        from hfbench.conduct.start import rerun_cells
+
+        marked, here = [number for number in self.marked if number in self.cells], self.cell
+        if marked:
+            cells = "the marked cell" if len(marked) == 1 else f"{len(marked):,} marked cells"
+            return cells, partial(rerun_cells, self.folder, marked)
+        if failed := super().rerun:
+            return failed
+        if here is None:
+            return None
+        return f"cell {here.number}, which is {here.state},", partial(rerun_cells, self.folder, [here.number])
 
     def body(self) -> ComposeResult:
         """Trouble, how far it is, the views."""
@@ -298,6 +315,7 @@ class SweepScreen(SweepLooking):
         if front is not None:
             table.take_columns(front_columns(front))
             table.show(front_records(front, self.cells, frozenset(self.marked)))
+            self.query_one(FrontPane).share_room()
         self.query_one(FrontPlot).show(front, self.sight.why_no_front, self._here)
 
     def _paint_one(self) -> None:

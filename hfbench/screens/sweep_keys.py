@@ -38,7 +38,7 @@ class SweepDone(Message):
 
 URGENT_KEYS = (
     Binding("s", "resume", "resume", id="sweep.resume"),
-    Binding("R", "rerun", "rerun failed", id="sweep.rerun"),
+    Binding("R", "rerun", "rerun", id="sweep.rerun"),
     Binding("c", "cancel", "cancel", id="sweep.cancel"),
 )
 """For the BINDINGS of subclasses, before their own keys: each is there only while it can be done."""
@@ -47,7 +47,7 @@ OTHER_KEYS = (
     Binding("w", "report", "report", id="sweep.report"),
     Binding("y", "copy_command", "copy command", show=False, id="sweep.copy"),
 )
-"""For the BINDINGS of subclasses, behind their own keys: those inherited would come first in the key line."""
+"""For the BINDINGS of subclasses, before keys that can wait: those inherited would come first in the key line."""
 
 
 class SweepKeys(BenchScreen):
@@ -62,6 +62,22 @@ class SweepKeys(BenchScreen):
         """The sweep under the cursor, or that of the page."""
         raise NotImplementedError
 
+    @property
+    def rerun(self) -> tuple[str, Callable[[], object]] | None:
+        """What `R` would run again, and the deed; None where nothing says which cells. Here the cells that failed."""
+        from hfbench.conduct.start import rerun_failed
+
+        sweep = self.at_hand
+        if sweep is None or not (count := sweep.counts["failed"]):
+            return None
+        cells = "1 failed cell" if count == 1 else f"{count:,} failed cells"
+        return cells, partial(rerun_failed, sweep.folder)
+
+    @property
+    def unnamed_actions(self) -> tuple[str, ...]:
+        """A sweep that runs is not run again."""
+        return ("rerun",) if self.is_mounted and self.at_hand and self.at_hand.state == "running" else ()
+
     def look_again(self) -> None:
         """Something was done: what is shown may be old."""
         raise NotImplementedError
@@ -70,13 +86,11 @@ class SweepKeys(BenchScreen):
         """Only what can be done to this sweep now."""
         sweep = self.at_hand if self.is_mounted else None
         match action:
-            case "rerun":
-                return sweep is not None and sweep.state != "running" and sweep.counts["failed"] > 0
             case "resume":
                 return sweep is not None and sweep.state in ("stopped", "interrupted")
             case "cancel":
                 return sweep is not None and sweep.state == "running"
-            case "report" | "copy_command" | "mark" | "delete" | "compare_marked":
+            case "rerun" | "report" | "copy_command" | "mark" | "delete" | "compare_marked":
                 return sweep is not None
         return super().check_action(action, parameters)
 
@@ -89,14 +103,19 @@ class SweepKeys(BenchScreen):
 
     @work
     async def action_rerun(self) -> None:
-        """Ask, then run the failed cells again."""
-        from hfbench.conduct.start import rerun_failed
-
-        if sweep := self.at_hand:
-            count = sweep.counts["failed"]
-            cells = "1 failed cell" if count == 1 else f"{count:,} failed cells"
-            if await self.app.push_screen_wait(Confirm(f"run {cells} of {sweep.name} again?")):
-                self._do(partial(rerun_failed, sweep.folder), f"{cells} of {sweep.name} again")
+        """Ask, then run again what `rerun` tells."""
+        if (sweep := self.at_hand) is None:
+            return
+        if sweep.state == "running":
+            self.notify(f"{sweep.name} is running: R runs cells again once it is over, or cancelled by c", markup=False)
+            return
+        if (rerun := self.rerun) is None:
+            told = f"no cell of {sweep.name} failed: enter opens it, and R there runs the cell under the cursor again"
+            self.notify(told, markup=False)
+            return
+        which, deed = rerun
+        if await self.app.push_screen_wait(Confirm(f"run {which} of {sweep.name} again?")):
+            self._do(deed, f"{which} of {sweep.name} again")
 
     @work
     async def action_cancel(self) -> None:

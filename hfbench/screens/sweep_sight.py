@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from hfbench.sweeps.grid import best_cell, pareto
+from hfbench.sweeps.grid import best_cell, pareto, undecided
 from hfbench.sweeps.metrics import metric_names
 from hfbench.sweeps.model import Axis, CellView, Figure, Plain, SweepSnapshot, value_text
 from hfbench.text import printable
@@ -124,7 +124,9 @@ def _map(snapshot: SweepSnapshot, look: Look, sample: Figure | None) -> HeatMap:
         if all(_key(cell.values.get(name)) == _key(value) for name, value in look.fixed.items())
     }
     texts = _Texts(look.metric, sample, [each.metrics for each in places.values()])
-    best = best_cell(replace(snapshot, cells=tuple(places.values())), look.metric) if sample else None
+    seen = replace(snapshot, cells=tuple(places.values()))
+    best = best_cell(seen, look.metric) if sample else None
+    texts.undecided = best is not None and undecided(seen, look.metric)
     cells = tuple(
         tuple(texts.cell(places.get((_key(row), _key(column))), best) for column in across.values)
         for row in down.values
@@ -144,6 +146,8 @@ class _Texts:
 
     def __init__(self, metric: str, sample: Figure | None, figures: list[Mapping[str, Figure]]) -> None:
         self.metric = metric
+        self.undecided = False
+        """Whether samples may as well put another cell in front of the best one."""
         values = [each[metric].value for each in figures if metric in each and math.isfinite(each[metric].value)]
         self.scale = scale_of(values, sample.unit if sample else "", 8) if values else None
         unit = f" in {self.scale.unit}" if self.scale and self.scale.unit else ""
@@ -157,23 +161,22 @@ class _Texts:
         figure = cell.metrics.get(self.metric)
         if figure is None:
             text, state = _doing(cell)
-            lacks = cell.state == "done" and self.metric != STATE
+            lacks = cell.state == "finished" and self.metric != STATE
             return HeatCell(cell.number, "~ none" if lacks else text, "unknown" if lacks else state)
         if self.scale is None or not math.isfinite(figure.value):
             return HeatCell(cell.number, str(figure.value), "warn")
         share = (figure.value - self.scale.low) / (self.scale.high - self.scale.low)
         number = three_figures(figure.value / self.scale.factor)
-        stale: State = "" if cell.state == "done" else "muted"
-        return HeatCell(
-            cell.number, number, stale, 1 + round(7 * share), best is not None and best.number == cell.number
-        )
+        stale: State = "" if cell.state == "finished" else "muted"
+        first = best is not None and best.number == cell.number
+        return HeatCell(cell.number, number, stale, 1 + round(7 * share), first, first and self.undecided)
 
 
 def _doing(cell: CellView) -> tuple[str, State]:
     """The state in a word with its sign, and as a share where that is known."""
     if cell.state == "running":
         return ("runs" if cell.progress is None else f"run {cell.progress:.0%}"), "warn"
-    if cell.state == "done":
+    if cell.state == "finished":
         return "ok", "ok"
     return ("x failed" if cell.state == "failed" else cell.state), CELL_SIGNS[cell.state]
 
@@ -201,7 +204,7 @@ def _front(snapshot: SweepSnapshot, look: Look, figures: Mapping[str, Figure]) -
         (replace(point, front=point.number in best) for point in points),
         key=lambda point: best.get(point.number, len(best)),
     )
-    lacking_count = sum(cell.state == "done" for cell in snapshot.cells) - len(points)
+    lacking_count = sum(cell.state == "finished" for cell in snapshot.cells) - len(points)
     front = Front(
         latency=look.latency,
         throughput=look.throughput,

@@ -30,9 +30,9 @@ HELP = Help(
     "Sweeps",
     "A sweep is a script with a matrix, run cell by cell by a process of its own: it goes on when you leave, and is "
     "here whoever started it. `enter` opens one. `space` marks sweeps, `=` compares those that are marked.\n"
-    "`s` resumes one that was interrupted, without redoing finished cells; `R` runs failed cells again; `c` cancels; "
-    "`w` writes a report; `D` deletes one with its folder, but not its jobs. A new one begins in any form: give a "
-    "field a list such as 1,8,32 or a range such as 16..128*2.",
+    "`s` resumes one that was interrupted, without redoing finished cells; `R` runs failed cells again, and on a "
+    "sweep's page any cell; `c` cancels; `w` writes a report; `D` deletes one with its folder, but not its jobs. A new "
+    "one begins in any form: give a field a list such as 1,8,32 or a range such as 16..128*2.",
 )
 
 
@@ -53,9 +53,9 @@ class SweepsScreen(SweepKeys):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *URGENT_KEYS,
+        *OTHER_KEYS,
         Binding("space", "mark", "mark", id="sweeps.mark"),
         Binding("equals_sign", "compare_marked", "compare", id="sweeps.compare"),
-        *OTHER_KEYS,
         Binding("slash", "filter", "filter", id="screen.filter"),
         Binding("D", "delete", "delete", id="sweeps.delete"),
     ]

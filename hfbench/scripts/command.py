@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hfbench.actions.registry import catalogue
+from hfbench.actions.registry import ByName, users_own
 from hfbench.config import read_config
 from hfbench.errors import UsageError
 from hfbench.exits import Exit, complain
@@ -53,15 +53,14 @@ def load_plan(path: Path) -> Plan:
 
 def plan_of(source: bytes, path: Path) -> Plan:
     """The plan of a script's bytes, as of a file with that name."""
-    known = catalogue()
     named = Known()
     if b"in:" in source or b"on:" in source:  # a wrong configuration stops no other script
         config = read_config()
         named = Known(environments=config.environments, executors=config.executors)
-    checked = check_source(source, path, known.actions, named)
+    checked = check_source(source, path, ByName(), named)
     if checked.plan is None:
         if any(error.code == Code.UNKNOWN_ACTION for error in checked.errors):
-            for broken in known.broken:  # it may hold the action that is not known
+            for broken in users_own().broken:  # it may hold the action that is not known
                 complain(broken)
         raise InvalidScript(str(path), checked.errors)
     for warning in checked.warnings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -162,8 +163,11 @@ def find_sweep(root: Path, name: str) -> SweepFolder:
 def made(sweep: SweepFolder) -> float:
     """When it was made, in seconds since the epoch: by sweep.json, else by its folder."""
     told = sweep.about.get("made")
-    if isinstance(told, (int, float)) and not isinstance(told, bool):
-        return float(told)
+    try:
+        if isinstance(told, (int, float)) and not isinstance(told, bool) and math.isfinite(told):
+            return float(told)
+    except OverflowError:  # a whole number that is larger than any time
+        pass
     try:
         return sweep.path.stat().st_mtime
     except OSError:

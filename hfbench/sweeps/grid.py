@@ -26,7 +26,12 @@ def undecided(snapshot: SweepSnapshot, metric: str) -> bool:
     if best is None or part != "p50" or f"{stem}.n" not in best.metrics:
         return False
     rivals = [cell for cell in snapshot.cells if metric in cell.metrics and cell is not best]
-    return any(_overlap(_interval(best, stem), _interval(rival, stem)) for rival in rivals)
+    return any(may_be_equal(_interval(best, stem), _interval(rival, stem)) for rival in rivals)
+
+
+def may_be_equal(one: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
+    """Whether two medians with these intervals may be the same; one whose interval is not known may be any."""
+    return one is None or other is None or (one[0] <= other[1] and other[0] <= one[1])
 
 
 def grid(snapshot: SweepSnapshot, metric: str, x: str, y: str) -> Grid:
@@ -63,8 +68,9 @@ def grid(snapshot: SweepSnapshot, metric: str, x: str, y: str) -> Grid:
         values=values,
         cells=numbers,
         best=next((place for place, cell in places.items() if best and cell.number == best.number), None),
-        lacking=sum(cell.state == "done" and metric not in cell.metrics for cell in snapshot.cells),
+        lacking=sum(cell.state == "finished" and metric not in cell.metrics for cell in snapshot.cells),
         merged=merged,
+        undecided=undecided(snapshot, metric),
     )
 
 
@@ -116,11 +122,6 @@ def _interval(cell: CellView, stem: str) -> tuple[float, float] | None:
     """Where the median of a summary lies; None where too few samples or a drift left that open."""
     low, high = cell.metrics.get(f"{stem}.ci_low"), cell.metrics.get(f"{stem}.ci_high")
     return (low.value, high.value) if low and high else None
-
-
-def _overlap(one: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
-    """Whether two intervals may hold the same value; one that is not known may hold any."""
-    return one is None or other is None or (one[0] <= other[1] and other[0] <= one[1])
 
 
 def _better(one: CellView, other: CellView, metric: str) -> CellView:

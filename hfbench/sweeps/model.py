@@ -9,11 +9,13 @@ from typing import Literal, TypeAlias
 
 Plain: TypeAlias = str | int | float | bool | None
 """What an axis of a sweep can have as a value."""
-SweepState: TypeAlias = Literal["running", "done", "stopped", "interrupted"]
-CellState: TypeAlias = Literal["queued", "running", "done", "failed", "skipped"]
+SweepState: TypeAlias = Literal["running", "finished", "stopped", "interrupted"]
+CellState: TypeAlias = Literal["queued", "running", "finished", "failed", "skipped"]
 Better: TypeAlias = Literal["lower", "higher", ""]
 
-OVER: tuple[CellState, ...] = ("done", "failed", "skipped")
+EARLIER = {"done": "finished"}
+"""Words of earlier journals, by what they are called now."""
+OVER: tuple[CellState, ...] = ("finished", "failed", "skipped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class SweepSnapshot:
 
     def counts(self) -> dict[CellState, int]:
         """How many cells are in each state, the states in the order of a cell's life."""
-        found: dict[CellState, int] = dict.fromkeys(("queued", "running", "done", "failed", "skipped"), 0)
+        found: dict[CellState, int] = dict.fromkeys(("queued", "running", "finished", "failed", "skipped"), 0)
         for cell in self.cells:
             found[cell.state] += 1
         return found
@@ -125,6 +127,8 @@ class Grid:
     best: tuple[int, int] | None
     lacking: int
     merged: int
+    undecided: bool = False
+    """Whether the samples may as well put another cell in front of the best one."""
 
 
 def value_text(value: Plain) -> str:

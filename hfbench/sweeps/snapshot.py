@@ -17,6 +17,7 @@ from hfbench.sweeps.folder import LineTail, SweepFolder, made, newer_line, sweep
 from hfbench.sweeps.grid import best_cell, grid, pareto
 from hfbench.sweeps.metrics import figures, metric_names, outputs_hash, prefixes
 from hfbench.sweeps.model import (
+    EARLIER,
     OVER,
     Axis,
     CellState,
@@ -28,7 +29,7 @@ from hfbench.sweeps.model import (
     SweepState,
 )
 
-ENDS = ("done", "stopped")
+ENDS = ("finished", "stopped", *EARLIER)
 """What a conductor says it did when it leaves; all else is a beginning."""
 
 
@@ -117,7 +118,7 @@ class SweepFollower:
                 case "again":
                     for cell in [self._cells[number] for number in line["cells"]]:  # all or none
                         self._again(cell)
-        except (LookupError, TypeError, ValueError, AttributeError):
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
             self._damaged += 1
 
     def _conductor(self, line: Mapping[str, Any], at: float) -> None:
@@ -154,14 +155,16 @@ class SweepFollower:
     def _ended(self, line: Mapping[str, Any]) -> None:
         cell = self._cells[line["cell"]]
         passed, failed = line.get("expectations") or (0, 0)
+        state = EARLIER.get(line["state"], line["state"])
         cell.job = None
         cell.view = replace(
             cell.view,
-            state=line["state"] if line["state"] in OVER else "queued",
+            state=state if state in OVER else "queued",
             reason=str(line.get("reason") or ""),
             seconds=float(line.get("seconds") or 0.0),
             attempt=int(line.get("attempt") or cell.view.attempt),
-            progress=1.0 if line["state"] == "done" else cell.view.progress,
+            on=cell.view.on or str(line.get("on") or ""),
+            progress=1.0 if state == "finished" else cell.view.progress,
             expectations=(int(passed), int(failed)),
         )
 
@@ -177,7 +180,7 @@ class SweepFollower:
             if event["event"] == "step_finished" and (prefix := self._prefixes.get(event["step"])) is not None:
                 steps = cell.found.setdefault(int(event["attempt"]), {})
                 steps[event["step"]] = figures(event.get("result"), event.get("metrics"), prefix)
-        except (LookupError, TypeError, AttributeError):
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
             return
 
     def _look(self, cell: _Cell, now: float, conducted: bool) -> CellView:
@@ -205,7 +208,7 @@ class SweepFollower:
         if conducted:
             return "running"
         if cells and all(cell.state in OVER for cell in cells):
-            return "done"
+            return "finished"
         return "stopped" if self._stopped else "interrupted"
 
     def _reason(self, state: SweepState) -> str:
@@ -273,7 +276,7 @@ def list_sweeps(root: Path) -> tuple[SweepRow, ...]:
 
 def _left(cells: tuple[CellView, ...], slots: int, estimate: object) -> tuple[float | None, str]:
     """Seconds left and what they are reckoned from; (None, "") where nothing tells."""
-    ended = [cell.seconds for cell in cells if cell.state in ("done", "failed") and cell.seconds > 0]
+    ended = [cell.seconds for cell in cells if cell.state in ("finished", "failed") and cell.seconds > 0]
     usual, source = (statistics.median(ended), _source(len(ended))) if ended else (None, "")
     if usual is None and isinstance(estimate, dict) and isinstance(estimate.get("cell_s"), (int, float)):
         usual, source = float(estimate["cell_s"]), str(estimate.get("from") or "")

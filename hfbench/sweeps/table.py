@@ -37,8 +37,8 @@ class Table:
 
     def lacking(self) -> dict[str, int]:
         """How many finished cells lack each metric, where some do."""
-        done = [row for row in self.rows if row.state == "done"]
-        counts = {metric: sum(metric not in row.metrics for row in done) for metric in self.metrics}
+        finished = [row for row in self.rows if row.state == "finished"]
+        counts = {metric: sum(metric not in row.metrics for row in finished) for metric in self.metrics}
         return {metric: count for metric, count in counts.items() if count}
 
 

@@ -43,7 +43,7 @@ def active_keys(screen: Screen[object]) -> list[ActiveKey]:
         if key not in entry[0]:
             entry[0].append(key)
     return [
-        ActiveKey(tuple(sorted(keys, key="enter".__ne__)), _label(binding), where, binding.show)
+        ActiveKey(tuple(sorted(keys, key="enter".__ne__)), _label(binding), where, _is_named(screen, binding))
         for keys, binding, where in found.values()
     ]
 
@@ -51,6 +51,11 @@ def active_keys(screen: Screen[object]) -> list[ActiveKey]:
 def key_text(app: App[object], binding: Binding) -> str:
     """A key as people write it: `esc`, `pgdn`, `ctrl+s`, `?`."""
     return WORDS.get(binding.key) or app.get_key_display(binding)
+
+
+def _is_named(screen: Screen[object], binding: Binding) -> bool:
+    """Whether the key line may name it: a screen can keep out a key that would only say why it does nothing now."""
+    return binding.show and binding.action not in getattr(screen, "unnamed_actions", ())
 
 
 def _label(binding: Binding) -> str:

@@ -164,6 +164,13 @@ def detail_lines(known: KnownCache, key: str, now: float, width: int, glyphs: Gl
     return facts_lines(facts, width, glyphs)
 
 
+def usual_snapshot(repo: CachedRepo) -> str:
+    """The folder that the repository's name means: of `main`, else of the only revision; empty where neither is."""
+    main = [each for each in repo.revisions if "main" in each.refs]
+    [meant] = main[:1] or (repo.revisions if len(repo.revisions) == 1 else (None,))
+    return f"{repo.path}/snapshots/{meant.commit}" if meant else ""
+
+
 def advice_facts(advice: Sequence[Advice]) -> Iterator[Fact]:
     """What was found, each with what to do."""
     for number, each in enumerate(advice):

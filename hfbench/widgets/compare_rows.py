@@ -107,7 +107,7 @@ def _side(side: Side) -> str:
     model = printable(side.model.rstrip("/").rpartition("/")[2])
     made = show_ago(time.time() - side.made) if side.made else ""
     cells = f"{side.cells} cells" if side.cells > 1 else ""
-    state = "" if side.state in ("finished", "done") else side.state
+    state = "" if side.state == "finished" else side.state
     return "  ".join(filter(None, (side.title, model, cells, state, made, side.headline)))
 
 

@@ -13,6 +13,10 @@ OTHER, FRONT, HERE = "o", "*", "@"
 """Signs of points; a later one covers an earlier one."""
 STYLES = {OTHER: "muted", FRONT: "ok", HERE: "key"}
 LEAST_ROWS, LEAST_COLUMNS = 3, 12
+LEGEND = 41
+"""Cells of what the signs mean."""
+AROUND = 2
+"""Lines of the title and of the axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +47,14 @@ class Front:
 
 
 def front_lines(front: Front, here: int | None, width: int, height: int, glyphs: Glyphs) -> list[list[Span]]:
-    """A title that says what the signs mean, the points with throughput upwards, and latency below."""
-    rows = height - 2
-    if rows < LEAST_ROWS or width < LEAST_COLUMNS or not front.points:
+    """A title that says what the signs mean, the points with throughput upwards, and latency below; where there is too
+    little room for them, how much they need."""
+    rows = height - AROUND
+    if not front.points or height < 1:
         return []
+    if rows < LEAST_ROWS or width < LEAST_COLUMNS:
+        told = f"no room to draw, which takes {LEAST_ROWS + AROUND} lines: the table tells it"
+        return [[(clip(told, width, ellipsis=glyphs.ellipsis), "muted")]]
     up = scale_of([point.throughput for point in front.points], front.throughput_unit, rows)
     across = scale_of([point.latency for point in front.points], front.latency_unit, max(2, width // 12))
     labels = [""] * rows
@@ -67,7 +75,7 @@ def front_lines(front: Front, here: int | None, width: int, height: int, glyphs:
 
 def _title(front: Front, up: Scale, width: int, glyphs: Glyphs) -> list[Span]:
     unit = f" {up.unit}" if up.unit else ""
-    spans: list[Span] = [(clip(f"{front.throughput}{unit}", max(1, width - 40), ellipsis=glyphs.ellipsis), "title")]
+    spans: list[Span] = [(clip(f"{front.throughput}{unit}", max(1, width - LEGEND), ellipsis=glyphs.ellipsis), "title")]
     for sign, meaning in ((FRONT, "on the front"), (OTHER, "beaten"), (HERE, "this one")):
         spans += [("   ", ""), (sign, STYLES[sign]), (f" {meaning}", "muted")]
     return spans

@@ -23,7 +23,8 @@ class HeatGrid(UnstyledFocus, Painted, can_focus=True, inherit_bindings=False):
     help = Help(
         "Map",
         "A place a cell: what it is doing, or its value with a bar for its height between the lowest and the highest. "
-        "`*` marks the best one, `+` those marked with `space`. Arrows move, `enter` opens the cell's job.\n"
+        "`*` marks the best one, `?` one that samples do not tell apart from others, `+` those marked with `space`. "
+        "Arrows move, `enter` opens the cell's job.\n"
         "`m` chooses the metric, `a` and `d` the axes across and down, `f` and `F` walk through the values of the "
         "other axes.",
     )
@@ -37,7 +38,7 @@ class HeatGrid(UnstyledFocus, Painted, can_focus=True, inherit_bindings=False):
         Binding("right", "move(0, 1)", "right", show=False),
         Binding("home", "ends(0)", "first", show=False),
         Binding("end", "ends(-1)", "last", show=False),
-        Binding("enter", "choose", "open job", id="sweep.open-job"),
+        Binding("enter", "choose", "open", id="sweep.open-job"),
         Binding("pageup", "scroll_below(-1)", "page up", show=False),
         Binding("pagedown", "scroll_below(1)", "page down", show=False),
     ]

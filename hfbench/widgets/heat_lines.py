@@ -15,7 +15,8 @@ WIDEST_LABEL = 24
 GAP = 1
 MARKS = 2
 """Cells before the text of a cell: the cursor's sign, then that of the best one or of a mark."""
-BEST = "*"
+BEST, UNDECIDED = "*", "?"
+"""Signs of the best cell: one that samples tell apart from the others, and one that they do not."""
 HEADERS = 2
 """Lines above the cells: the title and the columns' values."""
 BARS = (3, 1)
@@ -31,6 +32,8 @@ class HeatCell:
     state: State = ""
     level: int = 0
     best: bool = False
+    undecided: bool = False
+    """Of the best one: whether samples may as well put another in front of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +158,12 @@ def _title(map: HeatMap, view: Window, width: int, glyphs: Glyphs) -> list[Span]
 
 
 def _cell(cell: HeatCell, here: bool, marked: Set[int], view: Window, *, focused: bool, glyphs: Glyphs) -> list[Span]:
-    sign = MARK if cell.number in marked else BEST if cell.best else " "
+    best = UNDECIDED if cell.undecided else BEST
+    sign = MARK if cell.number in marked else best if cell.best else " "
     level = f" {glyphs.levels[cell.level] * view.bar}" if cell.level else ""
     text = clip(cell.text, view.room - width_of(level), ellipsis=glyphs.ellipsis)
     lead = " " * (view.room - width_of(text) - width_of(level)) + (glyphs.cursor if here else " ") + sign
     if here:
         return [(f"{lead}{text}{level}", "cursor" if focused else "cursor-blurred"), (" " * GAP, "")]
-    style = "ok" if cell.best else cell.state
+    style = "ok" if cell.best and not cell.undecided else cell.state
     return [(lead, "title"), (text, style), (level, "accent"), (" " * GAP, "")]

@@ -37,6 +37,7 @@ class HelpPanel(ModalScreen[None]):
     HelpPanel {
         align: right top;
         & > VerticalScroll { width: 60; max-width: 100%; height: 1fr; background: $panel; padding: 1 2; }
+        &:nocolor > VerticalScroll { border-left: solid $foreground; padding: 1 2 1 1; }
         & Static { width: 1fr; height: auto; }
     }
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hfbench.widgets.cells import width_of
 
@@ -27,11 +27,15 @@ HELP, QUIT = Key("?", "help"), Key("q", "quit")
 TAIL = (HELP, QUIT)
 """What stands at the end of the line unless the user's key map moved it."""
 
+MORE = "more"
+"""What help is called where it names keys that the line had no room for."""
+
 
 def fit_keys(keys: Sequence[Key], width: int, tail: Sequence[Key] = TAIL) -> list[Key]:
     """The keys that fit, most important first, then the tail; none is ever cut.
 
-    A key that does not fit is passed over for shorter ones behind it. The tail itself loses its end last.
+    A key that does not fit is passed over for shorter ones behind it, and `? help` becomes `? more`: there it is
+    found. The tail itself loses its end last.
     """
     last: list[Key] = []
     used = -GAP
@@ -40,8 +44,11 @@ def fit_keys(keys: Sequence[Key], width: int, tail: Sequence[Key] = TAIL) -> lis
             last.append(key)
             used += GAP + key.width
     kept: list[Key] = []
-    for key in keys:
-        if key not in tail and used + GAP + key.width <= width:
+    wanted = [key for key in keys if key not in tail]
+    for key in wanted:
+        if used + GAP + key.width <= width:
             kept.append(key)
             used += GAP + key.width
+    if len(kept) < len(wanted):
+        last = [replace(key, label=MORE) if key.label == HELP.label else key for key in last]
     return kept + last

@@ -20,6 +20,8 @@ from hfbench.widgets.record_table import RecordTable
 from hfbench.widgets.see_through import SeeThrough
 from hfbench.widgets.span_view import SpanView
 
+MOST_FRONT = 5
+"""Lines of the table below the drawing at most, with its head."""
 LEAST_DETAIL = 4
 """Lines kept for the cell under the cursor below the map, the table or the front."""
 
@@ -77,7 +79,7 @@ class FrontPane(SeeThrough, Container):
     DEFAULT_CSS = """
     FrontPane {
         height: 1fr; layout: vertical;
-        & > FrontTable { height: 5; margin-top: 1; }
+        & > FrontTable { height: 2; margin-top: 1; }
     }
     """
 
@@ -85,6 +87,13 @@ class FrontPane(SeeThrough, Container):
         """The points and the rows of the front."""
         yield FrontPlot()
         yield FrontTable((Column("cell", "Cell"),), empty="no cell has both metrics yet")
+
+    def share_room(self) -> None:
+        """Give the table the lines its rows take, and the drawing all others."""
+        table = self.query_one(FrontTable)
+        lines = 1 + max(1, min(MOST_FRONT - 1, table.total))
+        if table.styles.height is None or table.styles.height.value != lines:
+            table.styles.height = lines
 
 
 class SweepRoom(SeeThrough, Container):

@@ -16,9 +16,14 @@ from hfbench.widgets.glyphs import Glyphs, State
 from hfbench.widgets.record_columns import Column
 from hfbench.widgets.record_rows import MARK, Record
 
-SWEEP_SIGNS: dict[SweepState, State] = {"done": "ok", "running": "warn", "stopped": "unknown", "interrupted": "error"}
+SWEEP_SIGNS: dict[SweepState, State] = {
+    "finished": "ok",
+    "running": "warn",
+    "stopped": "unknown",
+    "interrupted": "error",
+}
 CELL_SIGNS: dict[CellState, State] = {
-    "done": "ok",
+    "finished": "ok",
     "running": "warn",
     "failed": "error",
     "queued": "muted",
@@ -31,7 +36,7 @@ LEAST_BAR, WIDEST_BAR = 6, 24
 SWEEP_COLUMNS = (
     Column("sweep", "Sweep", flexible=True, min=12, max=40, middle=True),
     Column("state", "State"),
-    Column("cells", "Done", align="right"),
+    Column("cells", "Finished", align="right"),
     Column("failed", "Failed", align="right"),
     Column("skipped", "Skipped", align="right", priority=3),
     Column("on", "On", priority=2, flexible=True, min=8, max=24),
@@ -46,14 +51,14 @@ def sweep_record(row: SweepRow, marked: bool, now: float, glyphs: Glyphs) -> Rec
     cells = {
         "sweep": f"{MARK} {row.name}" if marked else row.name,
         "state": f"{glyphs.sign(state)} {row.state}".strip(),
-        "cells": f"{counts['done']:,} of {row.cells:,}",
+        "cells": f"{counts['finished']:,} of {row.cells:,}",
         "failed": f"{counts['failed']:,}" if counts["failed"] else "",
         "skipped": f"{counts['skipped']:,}" if counts["skipped"] else "",
         "on": ", ".join(row.on),
         "ran": show_elapsed(row.seconds),
         "made": show_ago(now - row.made),
     }
-    order = {"sweep": row.name, "cells": counts["done"], "ran": row.seconds, "made": -row.made}
+    order = {"sweep": row.name, "cells": counts["finished"], "ran": row.seconds, "made": -row.made}
     return Record(row.name, cells, {"state": state, "failed": "error" if counts["failed"] else ""}, order)
 
 
@@ -66,8 +71,8 @@ def row_lines(row: SweepRow, width: int, glyphs: Glyphs) -> list[list[Span]]:
 
 
 def counted(counts: Mapping[CellState, int]) -> str:
-    """The states that cells are in, with their numbers: `7 done, 1 running, 4 queued`."""
-    order: tuple[CellState, ...] = ("done", "running", "queued", "failed", "skipped")
+    """The states that cells are in, with their numbers: `7 finished, 1 running, 4 queued`."""
+    order: tuple[CellState, ...] = ("finished", "running", "queued", "failed", "skipped")
     return ", ".join(f"{counts[state]:,} {state}" for state in order if counts[state]) or "no cells"
 
 
@@ -98,7 +103,7 @@ def head_lines(
 def _how_far(snapshot: SweepSnapshot, width: int, glyphs: Glyphs) -> list[Span]:
     """A bar, the time that is left, and from what that is reckoned; nothing where a bar has no room."""
     counts = snapshot.counts()
-    over = counts["done"] + counts["failed"] + counts["skipped"]
+    over = counts["finished"] + counts["failed"] + counts["skipped"]
     left = f"{' ' * GAP}about {show_elapsed(snapshot.left_s)} left" if snapshot.left_s is not None else ""
     source = f", from {snapshot.left_from}" if left and snapshot.left_from else ""
     if width < LEAST_BAR + len(left):

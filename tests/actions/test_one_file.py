@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -129,6 +130,25 @@ def test_two_files_with_one_name_are_both_named(folder: Path, hfbench: Hfbench) 
     assert str(folder / "greet.py") in str(caught.value)
     done = hfbench("toy", "greet", "Ada")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+
+
+def test_one_with_a_name_of_hfbench_s_own_is_told_whatever_is_asked_for(folder: Path, hfbench: Hfbench) -> None:
+    (folder / "greet.py").write_text(TOY.replace("toy.greet", "demo"))
+    done = hfbench("files", folder)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "the action 'demo' is declared twice" in done.stderr
+    assert str(folder / "greet.py") in done.stderr
+    assert "hfbench/actions/demo.py" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["demo", "toy.greet"])
+def test_beside_the_user_s_one_action_loads_its_file_alone(folder: Path, name: str) -> None:
+    code = "import sys; from hfbench.commands.known import summaries; from hfbench.actions.registry import find;"
+    code += f" assert {name!r} in summaries(); find({name!r}); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert any(module.startswith("hfbench_actions_") and module.endswith(".greet") for module in loaded)
+    assert ("hfbench.actions.demo" in loaded) == (name == "demo")
+    assert "hfbench.actions.gpus" not in loaded
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sweep_folders import make_sweep
 
 from hfbench.actions.base import spec_of
 from hfbench.actions.screenshot import Screenshot
@@ -62,3 +64,15 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
 
 def test_it_needs_no_job() -> None:
     assert spec_of(picture()).inline
+
+
+def test_the_page_of_a_sweep_is_drawn_and_one_that_is_gone_is_a_sentence(home: Path, tmp_path: Path) -> None:
+    made = make_sweep(home / "sweeps", "made", {"batch": [1, 2]}, at=time.time())
+    made.step(1, "2026-12-01T00-00-00-bench.generate-000001", at=1)
+    made.ended(1, "done", at=2)
+    picture(screen="sweep", of=("made",), path=tmp_path / "a.svg", size="80x24").perform(Run())
+    assert "batch" in (tmp_path / "a.svg").read_text()
+    with pytest.raises(HfbenchError, match="the sweep is gone: other"):
+        picture(screen="sweep", of=("other",), path=tmp_path / "b.svg").perform(Run())
+    with pytest.raises(UsageError, match="the diff screen shows two models, and 1 were named"):
+        picture(screen="diff", of=("a",), path=tmp_path / "b.svg").perform(Run())

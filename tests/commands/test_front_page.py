@@ -152,6 +152,12 @@ def test_an_output_that_cannot_be_written_is_no_traceback(redirection: str) -> N
     assert done.returncode == (0 if redirection == ">&-" else 1)
 
 
+@pytest.mark.parametrize("command", ["man", "docs read compare", "compare --help"])
+def test_a_command_whose_output_is_closed_loses_it_and_ends_well(command: str) -> None:
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m hfbench {command} >&-"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_ascii_output_shows_what_it_can(hfbench: Hfbench, toy_actions: Path) -> None:
     env = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
     hfbench("toy", "count", "--to", "1", "--label", "größe", env=env)
@@ -184,3 +190,51 @@ def test_a_page_in_a_folder_that_cannot_be_made_is_a_sentence(hfbench: Hfbench, 
     done = hfbench("docs", "write", "--folder", tmp_path / "file" / "docs")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "Not a directory" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--ascii", "sweep", "list"], ["sweep", "list", "--ascii"], ["--ascii", "actions"]])
+def test_ascii_is_taken_before_and_behind_a_command_that_prints(hfbench: Hfbench, home: Path, words: list[str]) -> None:
+    done = hfbench(*words)
+    plain = hfbench(*(word for word in words if word != "--ascii"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, plain.stdout, plain.stderr)
+
+
+def test_with_ascii_a_name_of_other_letters_is_escaped_and_behind_two_dashes_it_is_a_word(
+    hfbench: Hfbench, home: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "modèle"
+    folder.mkdir()
+    for words in (["--ascii", "inspect", str(folder)], ["inspect", str(folder), "--ascii"]):
+        told = hfbench(*words)
+        assert "mod\\xe8le" in told.stdout + told.stderr
+        assert (told.stdout + told.stderr).isascii()
+    assert "modèle" in "".join([(told := hfbench("inspect", str(folder))).stdout, told.stderr])
+    assert "--ascii" in hfbench("inspect", "--", "--ascii").stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--no-mouse", "sweep", "list"], "--no-mouse is about the workbench, and sweep prints"),
+        (["sweep", "list", "--no-mouse"], "hfbench --no-mouse, hfbench attach and hfbench tour take it"),
+        (["inspect", "demo", "--theme", "hfbench-light"], "hfbench --theme, hfbench attach and hfbench tour take it"),
+        (["inspect", "demo", "--no-color"], "NO_COLOR=1 in the environment"),
+        (["--colour", "inspect", "demo"], "NO_COLOR=1 in the environment"),
+    ],
+)
+def test_an_option_about_drawing_that_a_command_has_no_use_for_is_refused_with_what_to_do(
+    hfbench: Hfbench, home: Path, words: list[str], told: str
+) -> None:
+    done = hfbench(*words)
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
+def test_options_before_a_command_that_draws_are_given_to_it() -> None:
+    from hfbench.commands.display import settled
+
+    asked = ["--ascii", "--baud", "9600", "--theme=hfbench-light", "attach"]
+    assert settled(asked, lambda word: word == "attach") == [asked[-1], *asked[:-1]]
+    shot = ["--theme", "hfbench-light", "screenshot", "--screen", "jobs"]
+    assert settled(shot, lambda word: True) == ["screenshot", "--theme", "hfbench-light", "--screen", "jobs"]
+    assert settled(["--ascii", "some/model"], lambda word: False) == ["--ascii", "some/model"]

@@ -11,13 +11,15 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hfbench.commands.sweep import main
+from hfbench.commands.sweep import describe, main
 from hfbench.commands.sweep_follow import _Waits
-from hfbench.errors import UsageError
+from hfbench.conduct.start import wait_until_left
+from hfbench.errors import HfbenchError, UsageError
 from hfbench.exits import Exit
 from hfbench.paths import sweeps_root
 from hfbench.sweeps.model import CellView
@@ -35,8 +37,8 @@ def test_an_action_whose_fields_vary_is_run_saved_as_a_script_and_told_as_a_tabl
         0,
         ["CELL", "to", "pause", "STATE", "count", "doubled"],
     )
-    assert "[6/6] to=4 pause=0.01 done" in done.stderr
-    assert "nothing tells yet how long they take" in done.stderr
+    assert "[6/6] to=4 pause=0.01 finished" in done.stderr
+    assert "how long they take is unknown: no earlier job tells it" in done.stderr
     script = sweeps_root() / "counts" / "sweep.hfb.yaml"
     checked = hfbench("--script", script, "--dry-run")
     assert [json.loads(line)["params"]["to"] for line in checked.stdout.splitlines()] == [1, 1, 2, 2, 4, 4]
@@ -44,7 +46,7 @@ def test_an_action_whose_fields_vary_is_run_saved_as_a_script_and_told_as_a_tabl
     assert [cell["metrics"]["count"]["value"] for cell in told["cells"]] == [1, 1, 2, 2, 4, 4]
     again = hfbench(*COUNT, "--vary", "to=1,2", "--dry-run")
     assert "2 cells, 1 at once on local; about" in again.stdout
-    assert "by 6 earlier jobs of toy.count with this model" in again.stdout
+    assert "from 4 earlier jobs of toy.count with this model" in again.stdout
 
 
 def test_a_script_with_one_name_twice_is_refused_with_what_to_give(
@@ -116,7 +118,9 @@ def test_ctrl_c_stops_the_sweep_and_says_how_it_goes_on(toy_actions: Path, home:
     )
     folder = sweeps_root() / "long"
     while (
-        not folder.exists() or read_sweep(folder).counts()["running"] == 0 or read_sweep(folder).counts()["done"] == 0
+        not folder.exists()
+        or read_sweep(folder).counts()["running"] == 0
+        or read_sweep(folder).counts()["finished"] == 0
     ):
         assert process.poll() is None
         time.sleep(0.05)
@@ -126,7 +130,7 @@ def test_ctrl_c_stops_the_sweep_and_says_how_it_goes_on(toy_actions: Path, home:
     assert "hfbench sweep resume long goes on" in told
     assert "Traceback" not in told
     found = read_sweep(folder)
-    assert (found.state, found.counts()["done"], found.counts()["running"]) == ("stopped", 1, 0)
+    assert (found.state, found.counts()["finished"], found.counts()["running"]) == ("stopped", 1, 0)
 
 
 def test_a_closed_terminal_leaves_the_sweep_running(toy_actions: Path, home: Path) -> None:
@@ -143,7 +147,7 @@ def test_a_closed_terminal_leaves_the_sweep_running(toy_actions: Path, home: Pat
     process.wait()
     while read_sweep(folder).state == "running":
         time.sleep(0.05)
-    assert (read_sweep(folder).state, read_sweep(folder).counts()["done"]) == ("done", 2)
+    assert (read_sweep(folder).state, read_sweep(folder).counts()["finished"]) == ("finished", 2)
 
 
 def test_a_refusal_that_is_expected_is_no_failure_of_its_cell(
@@ -155,7 +159,7 @@ def test_a_refusal_that_is_expected_is_no_failure_of_its_cell(
     done = hfbench("sweep", "run", script)
     assert done.returncode == 3
     first, second = read_sweep(sweeps_root() / "refusals").cells
-    assert (first.state, first.expectations) == ("done", (1, 0))
+    assert (first.state, first.expectations) == ("finished", (1, 0))
     assert (second.state, second.expectations) == ("failed", (0, 1))
     assert "the toy is broken" in second.reason
 
@@ -184,16 +188,53 @@ def test_a_wait_that_lasts_is_told_once_with_who_holds_the_device() -> None:
     assert waits.news(cells, 9.0) == []
 
 
+def test_what_queued_cells_wait_for_is_shown_once_for_all_that_do(tmp_path: Path) -> None:
+    cells = [CellView(number=n, values={"to": n}, state="queued", reason="its partition is down") for n in (1, 2, 3)]
+    free = CellView(number=4, values={"to": 4}, state="queued")
+    snapshot = replace(read_sweep(tmp_path / "s"), cells=(*cells, free))
+    assert "  queued 1 (to=1) and 2 more: its partition is down" in describe(snapshot)
+    assert "queued 4" not in "".join(describe(snapshot))
+
+
 def test_a_sweep_whose_folder_is_deleted_under_it_is_told_in_the_foreground(toy_actions: Path, home: Path) -> None:
     from conftest import command
 
     words = command([*COUNT, "--vary", "to=1,5000", "--name", "short-lived"])
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     folder = sweeps_root() / "short-lived"
-    while not folder.exists() or read_sweep(folder).counts()["done"] == 0:
+    while not folder.exists() or read_sweep(folder).counts()["finished"] == 0:
         assert process.poll() is None
         time.sleep(0.05)
     shutil.rmtree(folder)
     _, told = process.communicate(timeout=60)
     assert process.returncode == Exit.FAILED
     assert "short-lived: its folder is gone; its conductor stops its jobs and leaves" in told
+
+
+def test_a_dry_run_refuses_what_the_run_refuses(toy_actions: Path) -> None:
+    (sweeps_root() / "mine").mkdir(parents=True)
+    for words, told in (
+        (["--name", "mine"], "there is a sweep 'mine' already"),
+        (["--name", "../x"], "cannot be the name of a sweep"),
+        (["--name", "last"], "stands for the latest sweep"),
+        (["--on", "ray://127.0.0.1:1"], "cannot be reached"),
+        (["--on", "local", "--on", "local"], "was given twice"),
+    ):
+        with pytest.raises(HfbenchError) as refused:
+            main(["run", "toy.count", "--vary", "to=1", "--dry-run", *words])
+        assert told in str(refused.value)
+
+
+def test_named_cells_run_again_and_a_refusal_is_known_before_a_detached_sweep_is_left(
+    hfbench: Hfbench, toy_actions: Path
+) -> None:
+    hfbench(*COUNT, "--vary", "to=1,2", "--pause", "0", "--name", "again")
+    done = hfbench("sweep", "rerun", "again", "to=2", "--detach")
+    assert (done.returncode, done.stdout) == (0, "again\n")
+    assert wait_until_left(sweeps_root() / "again")
+    assert [cell.attempt for cell in read_sweep(sweeps_root() / "again").cells] == [1, 2]
+    script = sweeps_root() / "again" / "sweep.hfb.yaml"
+    script.write_text(script.read_text().replace("2", "3"))
+    refused = hfbench("sweep", "rerun", "again", "1", "--detach")
+    assert (refused.returncode, refused.stdout) == (Exit.USAGE, "")
+    assert "the script was changed since the sweep began" in refused.stderr

@@ -118,7 +118,7 @@ def make_sweep(name: str, cells: dict[int, str | None], *, version: int = 1) -> 
     }
     journal, events = [planned], [{"event": "run_started", "v": 1, "environment": HERE}]
     for number, (batch, job) in enumerate(cells.items(), 1):
-        state = "done" if job else "failed"
+        state = "finished" if job else "failed"
         ended = {
             "kind": "ended",
             "cell": number,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from measured_runs import HERE, PARAMS, make_job, result, results_file, times
@@ -102,10 +103,87 @@ def test_a_job_without_a_result_is_a_sentence_and_its_condition_does_not_pass(
     a, b = make_job(result(times(0.05)), number=1), make_job(None, number=2, last=last)
     compared = compare([a, b], fail_if=["tpot.p50 > 1.05x"])
     assert found in compared.pairs[0].sentence
-    assert compared.conditions[0].outcome is Outcome.NOT_ASKED
+    assert compared.conditions[0].outcome is Outcome.FAILS
+    assert found in compared.conditions[0].details[0]
     assert compared.exit == 1
     assert compared.open_conditions
     assert compare([a, b], fail_if=["tpot.p50 > 1.05x"], strict=True).exit == 1
+
+
+def test_one_candidate_of_several_without_a_result_fails_the_gate_of_all() -> None:
+    a, b = make_job(result(times(0.05)), number=1), make_job(result(times(0.05, seed=2)), number=2)
+    c = make_job(None, number=3, last={"kind": "failed", "error": {"found": "out of device memory", "exit": 1}})
+    found = compare([a, b, c], fail_if=["tpot.p50 > 1.5x"])
+    assert (found.exit, found.conditions[0].outcome) == (1, Outcome.FAILS)
+    assert found.conditions[0].details == ("C: nothing was compared: C has no result: out of device memory",)
+    assert compare([a, b], fail_if=["tpot.p50 > 1.5x"]).exit == 0
+    other = make_job({"findings": []}, number=4, action="check", params={"model": "./smol"})
+    assert compare([a, b, other], fail_if=["tpot.p50 > 1.5x"]).exit == 1
+
+
+CELLS = [({"batch": n}, result(times(0.05, seed=n))) for n in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "exit", "told"),
+    [
+        (CELLS[:1], 1, "B at batch=2: there is no tpot (there is no such cell), and A has one"),
+        ([CELLS[0], ({"batch": 2}, None)], 1, "B at batch=2: there is no tpot (it has no result: out of memory)"),
+        ([*CELLS, ({"batch": 4}, result(times(0.2)))], 0, "B at batch=4: not asked: A has no tpot"),
+        (CELLS, 0, ""),
+    ],
+)
+def test_a_gate_wants_every_cell_of_a_of_the_candidate(tmp_path: Path, theirs: list[Any], exit: int, told: str) -> None:
+    sides = [results_file(tmp_path / f"{name}.jsonl", cells) for name, cells in (("a", CELLS), ("b", theirs))]
+    found = compare([*map(str, sides)], fail_if=["tpot > 1.5x"])
+    assert found.exit == exit
+    assert told in "".join(found.conditions[0].details)
+
+
+def test_a_cell_that_failed_in_both_fails_no_gate_and_one_that_failed_in_a_alone_is_said(tmp_path: Path) -> None:
+    failed = [CELLS[0], ({"batch": 2}, None)]
+    a, b, c = (
+        str(results_file(tmp_path / f"{name}.jsonl", cells))
+        for name, cells in (("a", failed), ("b", failed), ("c", CELLS))
+    )
+    assert compare([a, b], fail_if=["tpot > 1.5x"]).exit == 0
+    better = compare([a, c], fail_if=["tpot > 1.5x"])
+    assert (better.exit, better.conditions[0].details) == (
+        0,
+        ("B at batch=2: not asked: A has no tpot (it has no result: out of memory)",),
+    )
+
+
+def test_a_cell_that_never_came_to_the_measurement_fails_the_gate_of_one_run_against_a_sweep(tmp_path: Path) -> None:
+    file = results_file(tmp_path / "b.jsonl", CELLS)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    for each in lines:
+        if each.get("cell") == {"batch": 2}:
+            each.update(action="check", status="failed", result=None, metrics=None, error={"found": "no such model"})
+    file.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    found = compare([make_job(result(times(0.05)), number=1), str(file)], fail_if=["tpot > 1.5x"])
+    assert found.exit == 1
+    assert "B at batch=2: there is no tpot (it has no result: no such model)" in found.conditions[0].details[0]
+
+
+def test_cells_whose_labels_read_alike_stay_different_cells(tmp_path: Path) -> None:
+    values: list[dict[str, Any]] = [{"b": "1 c=2"}, {"b": "1", "c": "2"}, {"b": True}, {"b": "true"}, {"b": 1}]
+    cells = [(each, result(times(0.05 * (place + 1)))) for place, each in enumerate(values)]
+    a = results_file(tmp_path / "a.jsonl", cells)
+    b = results_file(tmp_path / "b.jsonl", cells[::-1])
+    assert read_subject(str(a)).cells == len(values)
+    found = compare([str(a), str(b)])
+    assert [cell.values for cell in found.pairs[0].cells] == values
+    assert words(found) == [Word.SAME] * len(values)
+
+
+def test_steps_and_times_that_are_none_are_read_around(tmp_path: Path) -> None:
+    file = results_file(tmp_path / "a.jsonl", CELLS)
+    text = file.read_text().replace('"step": 1', '"step": [1]').replace('"at": 2.0', f'"at": 1{"0" * 400}')
+    file.write_text(text.replace('"name": "nightly"', '"script": "a\\u0000b"'))
+    subject = read_subject(str(file))
+    assert (subject.cells, subject.measured[0].created, subject.script) == (2, None, "")
+    assert words(compare([str(file), str(file)])) == [Word.SAME, Word.SAME]
 
 
 def test_a_condition_that_holds_makes_exit_1() -> None:
@@ -195,6 +273,48 @@ def test_a_word_for_several_things_must_say_which(tmp_path: Path) -> None:
         read_subject(a)
     assert read_subject(f"job:{a}").kind == "job"
     assert read_subject(f"baseline:{a}").kind == "baseline"
+
+
+def test_a_file_of_the_current_folder_takes_the_place_of_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    a = make_job(result(times(0.05)), number=1)
+    keep("nightly", read_subject(a), replace_it=False)
+    results_file(tmp_path / "nightly", CELLS)
+    results_file(tmp_path / "last", CELLS)
+    for word, told in (("nightly", "file:nightly and baseline:nightly"), ("last", "file:last and job:last")):
+        with pytest.raises(UsageError, match=f"stands for several things: {told}"):
+            read_subject(word)
+    assert read_subject("./nightly").kind == read_subject("file:nightly").kind == "script"
+    assert read_subject("baseline:nightly").kind == "baseline"
+    (tmp_path / "nightly").unlink()
+    assert read_subject("nightly").kind == "baseline"
+
+
+LONG = "x" * 5000
+NOTHING = ["~nosuch", "file:~nosuch", LONG, f"file:{LONG}", f"baseline:{LONG}", "a\0b", "file:a\0b"]
+
+
+@pytest.mark.parametrize("word", NOTHING, ids=range(len(NOTHING)))
+def test_a_word_for_nothing_is_a_short_sentence(word: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_subject(word)
+    assert len(str(caught.value)) < 800
+
+
+def test_a_baseline_that_was_kept_at_no_time_hides_no_other() -> None:
+    job = read_subject(make_job(result(times(0.05)), number=1))
+    keep("good", job, replace_it=False)
+    file = keep("bad", job, replace_it=False)
+    data = json.loads(file.read_text())
+    file.write_text(json.dumps({**data, "kept": 10**400}))
+    assert [(each.name, each.kept is None, each.problem) for each in listed()] == [
+        ("bad", True, ""),
+        ("good", False, ""),
+    ]
+    file.write_text(json.dumps({**data, "subject": {**data["subject"], "made": 10**400}}))
+    assert "damaged" in listed()[0].problem
 
 
 @pytest.mark.parametrize(

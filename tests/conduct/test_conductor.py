@@ -6,14 +6,19 @@ import json
 import os
 import shutil
 import signal
+import socket
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from sweep_story import SweepStory
 
-from hfbench.conduct.start import cancel, rerun_failed, resume
+from hfbench.commands.sweep_follow import follow
+from hfbench.conduct.start import cancel, rerun_cells, rerun_failed, resume
 from hfbench.errors import UsageError
+from hfbench.exits import Exit
 from hfbench.jobs.directory import JobDirectory, job_ids
 from hfbench.jobs.launch import JobRequest, launch
 from hfbench.jobs.process import same_process
@@ -41,10 +46,19 @@ steps:
 """
 
 
+def fill(disk: Path) -> None:
+    """Take every byte that is left, and every page."""
+    with (disk / "ballast").open("wb", buffering=0) as file:
+        for size in (1 << 16, 1 << 12, 1):
+            with suppress(OSError):
+                while True:
+                    file.write(b"x" * size)
+
+
 def one_runs(now: SweepSnapshot) -> bool:
     """Whether a cell is under way and another is over."""
     counts = now.counts()
-    return counts["running"] > 0 and counts["done"] > 0
+    return counts["running"] > 0 and counts["finished"] > 0
 
 
 def test_a_conductor_that_is_killed_and_resumed_redoes_nothing_and_loses_nothing(story: SweepStory) -> None:
@@ -52,7 +66,7 @@ def test_a_conductor_that_is_killed_and_resumed_redoes_nothing_and_loses_nothing
     assert story.now.state == "interrupted"
     assert "hfbench sweep resume story" in story.now.reason
     ended = story.resume().end()
-    assert (ended.state, story.states) == ("done", ["done"] * 3)
+    assert (ended.state, story.states) == ("finished", ["finished"] * 3)
     assert [cell.metrics["count"].value for cell in ended.cells] == [10, 11, 12]
     assert len(job_ids(jobs_root())) == 3, "the job that ran on was taken up, no cell has two"
     assert [cell.attempt for cell in ended.cells] == [1, 1, 1]
@@ -66,7 +80,7 @@ def test_a_job_that_its_conductor_launched_and_could_not_write_down_is_taken_up(
     assert len(told) == len(lines) - 1
     story.folder.journal.write_text("".join(told) + '{"v":1,"kind":"st')  # killed while it wrote that line
     ended = story.resume().end()
-    assert (story.states, ended.cells[1].jobs) == (["done"] * 2, (job,))
+    assert (story.states, ended.cells[1].jobs) == (["finished"] * 2, (job,))
     assert len(job_ids(jobs_root())) == 2
 
 
@@ -82,7 +96,7 @@ def test_a_batch_that_was_launched_and_of_which_one_line_was_written_is_taken_up
     story.folder.journal.write_text("".join(kept))
     made = job_ids(jobs_root())
     story.resume().end()
-    assert (story.states, job_ids(jobs_root())) == (["done"] * 3, made)
+    assert (story.states, job_ids(jobs_root())) == (["finished"] * 3, made)
     assert [cell.attempt for cell in story.now.cells] == [1, 1, 1]
 
 
@@ -92,7 +106,7 @@ def test_a_journal_that_was_emptied_is_written_again_from_the_jobs_that_are_ther
     story.folder.journal.write_text("")
     assert "its journal is empty" in story.now.reason
     story.resume().end()
-    assert (story.states, job_ids(jobs_root())) == (["done"] * 2, made)
+    assert (story.states, job_ids(jobs_root())) == (["finished"] * 2, made)
 
 
 def test_damaged_lines_of_the_journal_do_not_keep_a_sweep_from_going_on(story: SweepStory) -> None:
@@ -101,14 +115,14 @@ def test_damaged_lines_of_the_journal_do_not_keep_a_sweep_from_going_on(story: S
         file.write('{"v":1,"kind":"ended","at":1}\n{"v":1,"kind":"step","cell":2,"step":1,"attempt":1,"at":"x"}\n')
         file.write('{"v":1,"kind":"again","at":1,"cells":[1,99]}\n')
     ended = story.resume().end()
-    assert (story.states, len(job_ids(jobs_root()))) == (["done"] * 2, 2)
+    assert (story.states, len(job_ids(jobs_root()))) == (["finished"] * 2, 2)
     assert "passed over: 3" in ended.reason
 
 
 def test_a_line_of_a_newer_version_is_refused_as_a_newer_sweep_is(story: SweepStory) -> None:
     story.make("toy.count", {"to": [1, 20]}, {"pause": 0.05}).start().until(one_runs).kill()
     with story.folder.journal.open("a") as file:
-        file.write('{"v":2,"kind":"ended","at":1,"cell":2,"state":"done"}\n')
+        file.write('{"v":2,"kind":"ended","at":1,"cell":2,"state":"finished"}\n')
     with pytest.raises(UsageError, match="which is newer"):
         resume(story.folder.path)
 
@@ -143,7 +157,7 @@ def test_a_job_that_died_while_nobody_conducted_is_begun_again_and_that_is_told(
     (job,) = story.now.cells[1].jobs
     os.kill(read_job(JobDirectory(jobs_root() / job)).pid, signal.SIGKILL)  # the supervisor: nobody writes an end
     ended = story.resume().end()
-    assert story.states == ["done", "done"]
+    assert story.states == ["finished", "finished"]
     assert ended.cells[1].reason.startswith(f"job {job.rpartition('-')[2]} was begun again: the worker is gone")
 
 
@@ -158,7 +172,7 @@ def test_two_conductors_of_one_sweep_are_refused(story: SweepStory) -> None:
 
 def test_a_worker_that_is_killed_fails_its_cell_with_the_reason_and_the_others_go_on(story: SweepStory) -> None:
     ended = story.make("toy.fail", {"how": ["segv", "error", "kill", "result"]}).start().end()
-    assert (ended.state, story.states) == ("done", ["failed"] * 4)
+    assert (ended.state, story.states) == ("finished", ["failed"] * 4)
     reasons = [cell.reason for cell in ended.cells]
     assert "killed by SIGSEGV" in reasons[0]
     assert reasons[1].startswith("toy: the toy is broken")
@@ -168,7 +182,7 @@ def test_a_worker_that_is_killed_fails_its_cell_with_the_reason_and_the_others_g
 
 def test_only_failed_cells_are_begun_again(story: SweepStory) -> None:
     ended = story.make_script(EXPECTING).start().end()
-    assert story.states == ["done", "failed", "done"]
+    assert story.states == ["finished", "failed", "finished"]
     assert ended.cells[1].reason == "not as expected: count != 2; it is 2"
     assert [cell.expectations for cell in ended.cells] == [(1, 0), (0, 1), (1, 0)]
     assert [cell.metrics["count"].value for cell in ended.cells] == [1, 2, 3]
@@ -184,11 +198,11 @@ def test_a_sweep_that_is_cancelled_stops_its_job_and_can_be_resumed(story: Sweep
     story.make("toy.count", {"to": [1, 60]}, {"pause": 0.02}).start().until(one_runs)
     cancel(story.folder.path)
     stopped = story.end()
-    assert (stopped.state, story.states[0]) == ("stopped", "done")
+    assert (stopped.state, story.states[0]) == ("stopped", "finished")
     assert stopped.reason.startswith("stopped on request; hfbench sweep resume story")
     assert all(read_job(JobDirectory(jobs_root() / each)).state.over for each in job_ids(jobs_root()))
     ended = story.resume().end()
-    assert story.states == ["done", "done"]
+    assert story.states == ["finished", "finished"]
     assert "was begun again: stopped on request" in ended.cells[1].reason
 
 
@@ -223,3 +237,47 @@ def test_a_label_of_another_sweep_is_not_taken_for_ones_own(story: SweepStory) -
     launch(jobs_root(), JobRequest(action="toy.count", params={"to": 1}, label="story to=1"))
     story.make("toy.count", {"to": [1]}, {"pause": 0}).start().end()
     assert len(job_ids(jobs_root())) == 2
+
+
+def test_a_cell_that_is_named_is_begun_again_though_it_went_well_and_its_old_job_stays(story: SweepStory) -> None:
+    ended = story.make_script(EXPECTING).start().end()
+    rerun_cells(story.folder.path, [3])
+    again = story.end()
+    assert [cell.attempt for cell in again.cells] == [1, 1, 2]
+    assert (again.cells[2].metrics["count"].value, story.states[1]) == (3, "failed"), "only the one that was named"
+    old, new = ended.cells[2].jobs, again.cells[2].jobs
+    assert old != new
+    assert {*old, *new} <= set(job_ids(jobs_root()))
+
+
+def test_a_place_that_is_out_of_reach_keeps_its_cells_waiting_and_others_take_them(story: SweepStory) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        away = f"ray://127.0.0.1:{taken.getsockname()[1]}"
+        story.make("toy.count", {"to": [1, 2, 3]}, {"pause": 0}, on=(away, "local"), slots=1).start().end()
+        assert story.states == ["finished"] * 3
+        assert not [line for line in story.of("ended") if line["state"] == "failed"]
+        alone = SweepStory("alone").make("toy.count", {"to": [1, 2]}, {"pause": 0}, on=(away,), slots=1).start()
+        alone.until(lambda now: any("cannot be reached" in cell.reason for cell in now.cells))
+        assert alone.states == ["queued", "queued"]
+        cancel(alone.folder.path)
+        assert (alone.end().state, alone.states) == ("stopped", ["queued", "queued"])
+        assert alone.journal[-1]["exit"] == Exit.INTERRUPTED
+
+
+@pytest.mark.parametrize("fills", ["the journal's disk", "a job's disk"])
+def test_a_full_disk_stops_a_sweep_with_one_sentence_and_code_and_fails_no_cell(
+    small_disk: Callable[[str], Path], toy_actions: Path, monkeypatch: pytest.MonkeyPatch, fills: str
+) -> None:
+    disk = small_disk("size=2m")
+    monkeypatch.setenv("HFBENCH_HOME", str(disk))
+    story = SweepStory()
+    if fills == "a job's disk":
+        story.make("toy.fail", {"how": ["disk"]}).start()
+    else:
+        story.make("toy.count", {"to": [20_000, 1]}).start().until(lambda now: now.counts()["running"] > 0)
+        fill(disk)
+    ended = story.end()
+    assert (ended.state, ended.counts()["failed"], story.journal[-1]["exit"]) == ("stopped", 0, Exit.ENVIRONMENT)
+    assert "the disk is full: free some space; hfbench sweep resume story goes on" in ended.reason
+    assert follow(story.folder) == Exit.ENVIRONMENT

@@ -10,6 +10,7 @@ from sweep_story import SweepStory
 
 from hfbench.commands.sweep import main
 from hfbench.conduct.places import places_for
+from hfbench.conduct.start import cancel
 from hfbench.errors import UsageError
 from hfbench.jobs.directory import JobDirectory, job_ids
 from hfbench.jobs.snapshot import read_job
@@ -66,9 +67,9 @@ def test_cells_give_the_same_table_here_on_slurm_and_on_ray(
 ) -> None:
     here, there = run("here"), run("slurm", DEBUG)
     far = run("ray", ray_lab.address, cells=TWO)  # where each cell takes seconds to begin
-    assert here.states == ["done"] * 12
+    assert here.states == ["finished"] * 12
     assert untimed(here) == untimed(there)
-    assert far.states == ["done"] * 2
+    assert far.states == ["finished"] * 2
     assert all(row in bare(untimed(here)) for row in bare(untimed(far)))
     places = {read_job(JobDirectory(jobs_root() / cell.jobs[0])).place for cell in there.now.cells}
     assert len({place.partition("_")[0] for place in places}) == 1, "one array"
@@ -78,7 +79,7 @@ def test_cells_give_the_same_table_here_on_slurm_and_on_ray(
 
 def test_a_sweep_spreads_over_this_machine_and_a_cluster(run: Callable[..., SweepStory], slurm: SlurmLab) -> None:
     story = run("spread", "local", DEBUG, slots=2)
-    assert story.states == ["done"] * 12
+    assert story.states == ["finished"] * 12
     assert {cell.on for cell in story.now.cells} == {"local", DEBUG}
     assert story.of("conductor")[0]["slots"] == 4
     assert len(job_ids(jobs_root())) == 12
@@ -104,7 +105,7 @@ def test_a_sweep_whose_node_and_conductor_are_lost_midway_ends_whole_and_says_wh
     story.kill().resume().until(waits_after_requeue)
     slurm.hurry()  # Slurm itself would let it wait for two minutes
     story.end()
-    assert story.states == ["done"] * 3
+    assert story.states == ["finished"] * 3
     assert [cell.metrics["count"].value for cell in story.now.cells] == [70, 71, 72]
     assert len(job_ids(jobs_root())) == 3
     assert any("was begun again: " in cell.reason and "n2" in cell.reason for cell in story.now.cells)
@@ -125,7 +126,7 @@ def test_a_sweep_whose_raylet_is_lost_midway_ends_whole_and_says_what_happened(
         story.end()
     finally:
         ray_lab.mend()
-    assert story.states == ["done"] * 3
+    assert story.states == ["finished"] * 3
     assert [cell.metrics["count"].value for cell in story.now.cells] == [150, 151, 152]
     assert any("was begun again: " in cell.reason for cell in story.now.cells)
 
@@ -149,3 +150,22 @@ def test_a_partition_that_is_not_there_is_refused_before_there_is_a_sweep(toy_ac
     with pytest.raises(UsageError, match="Slurm has no partition 'nosuch'"):
         main(["run", "toy.count", "--vary", "to=1,2", "--on", "slurm:nosuch"])
     assert not sweeps_root().exists()
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_resumed_while_the_head_is_down_waits_for_it_and_fails_no_cell(
+    story: SweepStory, ray_lab: RayLab
+) -> None:
+    story.make("toy.count", {"to": [1, 100, 3]}, {"pause": 0.05}, on=(ray_lab.address,), slots=1).start()
+    story.until(lambda now: now.counts()["finished"] == 1 and now.counts()["running"] == 1)
+    cancel(story.folder.path)
+    story.end()
+    try:
+        ray_lab.kill_node("second")
+        ray_lab.kill_node("head")
+        story.resume().until(lambda now: any("cannot be reached" in cell.reason for cell in now.cells))
+        assert story.now.counts()["failed"] == 0
+    finally:
+        ray_lab.mend()
+    story.end()
+    assert story.states == ["finished"] * 3

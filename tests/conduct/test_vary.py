@@ -49,3 +49,18 @@ def test_a_value_that_is_wrong_by_itself_or_beside_others_is_refused() -> None:
 @given(st.text())
 def test_any_text_makes_a_name_that_a_folder_may_have(text: str) -> None:
     assert NAME.fullmatch(slug(text))
+
+
+def test_the_place_a_form_names_stands_in_its_script_and_several_in_a_comment() -> None:
+    spec = find("bench.generate")
+
+    def script(*on: str) -> str:
+        return sweep_script(spec, "x", {"model": "m"}, {"batch": [1, 2]}, on=on)
+
+    found = check(script("slurm:gpu").encode(), Path("any.hfb.yaml"), actions())
+    assert found.plan is not None, found.errors
+    assert {step.on for _, step in found.plan} == {"slurm:gpu"}
+    assert script("local") == script()
+    several = script("local", "ssh:box 2")
+    assert several == "# over several places: hfbench sweep run FILE --on local --on 'ssh:box 2'\n" + script()
+    assert check(several.encode(), Path("any.hfb.yaml"), actions()).plan is not None

@@ -12,7 +12,7 @@ import pytest
 from built_engines import tiny_model
 
 from hfbench.actions.registry import find
-from hfbench.conduct.warm import WarmWorkers
+from hfbench.conduct.warm import WarmWorkers, _Warm
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.follow import wait_until
 from hfbench.jobs.launch import JobRequest, launch
@@ -123,3 +123,25 @@ def _unmeasured(result: dict[str, Any] | None) -> dict[str, Any]:
         and isinstance(value, (str, int, list))
         and not name.endswith(("seconds", "bytes"))
     }
+
+
+def test_a_warm_process_that_nobody_waits_for_any_more_says_so_in_a_sentence(
+    toy_actions: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    warm = _Warm(("torch",))
+    process = warm._process
+    warm._channel.close()  # the conductor left, or was killed, while it still imports
+    assert process.wait(60) == 0
+    told = capfd.readouterr().err
+    assert "nobody waits any more for the warm process" in told
+    assert "Traceback" not in told
+
+
+def test_libraries_that_cannot_be_imported_are_told_in_a_sentence(
+    toy_actions: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    warm = _Warm(("no_such_library",))
+    assert warm._process.wait(60) == 1
+    warm.close()
+    told = capfd.readouterr().err
+    assert told == "hfbench: no warm process: No module named 'no_such_library'; workers start cold\n"

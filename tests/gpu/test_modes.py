@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from hfbench.actions.bench_modes import Modes
 from hfbench.errors import HfbenchError
 from hfbench.gpu.modes_measure import _reasons, _Subject, verdict_word
 from hfbench.gpu.modes_result import ModeRow, ModesResult, shown_mode
@@ -11,6 +14,7 @@ from hfbench.gpu.timing import formulas
 from hfbench.gpu.timing.machine import Company
 from hfbench.gpu.timing.samples import Samples
 from hfbench.gpu.timing.statistics import Interval
+from hfbench.jobs.run import Run
 
 
 @pytest.mark.parametrize(
@@ -86,3 +90,11 @@ def test_the_file_of_an_engine_that_keeps_it_from_running_is_named_and_nothing_o
     assert max(map(len, told)) <= 80
     reason = "weights.safetensors: is not the file that was built: 8,334,932 bytes instead of 8,334,933"
     assert f"engine:smol not run: {reason}" in " ".join(" ".join(told).split())
+
+
+def test_a_budget_that_ends_in_the_warm_up_leaves_one_round_and_is_told(tiny_llama: Path) -> None:
+    asked = {"modes": ("static-cache",), "prompt": 4, "new_tokens": 3, "threads": 1, "warmup": 5, "budget": 0.001}
+    found = Modes(model=str(tiny_llama), device="cpu", **asked).perform(Run())  # type: ignore[arg-type]
+    assert (found.rounds, found.warmup_rounds, found.stop_reason) == (1, 0, "budget-spent")
+    assert any(note.endswith("ended it after 1 round, which was the first and not warmed up") for note in found.notes)
+    assert found.rows[1].word == "undecided"

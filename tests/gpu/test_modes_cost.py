@@ -21,13 +21,16 @@ class Asked:
 def test_a_round_that_fits_is_told_with_its_warm_up() -> None:
     level, words = cost_words(RoundCost(first=1.0, token=0.1), Asked(), prompt=128, least=10)
     assert level == "info"
-    assert words == "a round of all modes takes 7.30 s: 14.6 s of warm-up, then a budget of 2 m 00 s"
+    assert (
+        words
+        == "a round of all modes takes 7.30 s: the budget of 2 m 00 s is for 2 rounds of warm-up and those that count"
+    )
 
 
 def test_a_budget_that_cannot_hold_two_rounds_is_told_with_what_does() -> None:
     level, words = cost_words(RoundCost(first=2.0, token=1.0), Asked(), prompt=128, least=10)
     assert level == ADVICE
-    assert words.endswith("the budget does not hold two rounds: --new-tokens 11, or --budget 650s holds 10")
+    assert words.endswith("the budget does not hold two rounds: --new-tokens 9, or --budget 780s holds 10")
 
 
 @given(st.floats(0.01, 500), st.floats(0.001, 50), st.integers(1, 4096), st.integers(2, 4096))

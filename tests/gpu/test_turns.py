@@ -58,6 +58,12 @@ def test_the_ratio_is_that_of_the_rounds(modes: TurnsResult) -> None:
     assert found["tpot"].method == "in turns"
 
 
+def test_a_budget_that_ends_in_the_warm_up_leaves_one_round_and_is_told(tiny_llama: Path) -> None:
+    found = measured(tiny_llama, budget=0.001, warmup=5)
+    assert (found.rounds, found.stop_reason) == (1, "budget-spent")
+    assert any(note.endswith("ended it after 1 round, which was the first and not warmed up") for note in found.notes)
+
+
 def test_conditions_are_asked_of_the_run(modes: TurnsResult) -> None:
     assert [each.outcome for each in modes.conditions] == [Outcome.PASSES, Outcome.FAILS]
     assert modes.exit == 1

@@ -18,7 +18,7 @@ from hfbench.jobs.run import Run
 from hfbench.provenance.bundle import SignatureDamaged, Unsigned, read_bundle
 from hfbench.provenance.facts import SIGNATURE
 from hfbench.provenance.keys import KeyUnusable
-from hfbench.provenance.sign import sign
+from hfbench.provenance.sign import put_whole, sign
 from hfbench.provenance.verify import NotTrusted, verify
 
 SIGNED = ("README.md", "config.json", "model.safetensors", "sub/tokenizer.json")
@@ -118,6 +118,11 @@ def test_a_signature_of_shards_names_files(model: Path, keys: Any, tmp_path: Pat
     (model / "model.safetensors").write_text("weightX")
     found = verify(model, signature, Run(), keys=[keys.own_pub]).files
     assert (found.changed, found.missing, found.extra) == (("model.safetensors",), (), ())
+
+
+def test_a_signature_may_have_a_name_as_long_as_names_can_be(tmp_path: Path) -> None:
+    put_whole(tmp_path / ("n" * 255), b"signed")
+    assert [(len(each.name), each.read_bytes()) for each in tmp_path.iterdir()] == [(255, b"signed")]
 
 
 def test_a_certificate_names_its_subject_and_issuer(model: Path, keys: Any) -> None:

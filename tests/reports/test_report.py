@@ -21,6 +21,7 @@ from hfbench.compare.comparing import compare
 from hfbench.compare.reading import read_subject
 from hfbench.errors import HfbenchError, UsageError
 from hfbench.jobs.run import Run
+from hfbench.paths import jobs_root
 from hfbench.reports.written import is_stdout
 
 EVIL = "</style><script>alert(1)</script>|`$x^2$`&\"'\x1b[31m\x00"
@@ -79,6 +80,17 @@ def test_a_script_with_a_matrix_is_a_table_of_cells_with_its_expectations(tmp_pa
     assert "| batch=8 dtype=bf16 | tpot.p50 \\< 1 s | 0.05 s | failed |  |" in text
 
 
+@pytest.mark.parametrize(("second", "word"), [(0.0501, "best, undecided"), (0.06, "best")])
+def test_a_best_whose_samples_do_not_decide_that_it_leads_is_marked_as_undecided(
+    tmp_path: Path, second: float, word: str
+) -> None:
+    cells = [({"batch": 1}, result(times(0.05, count=12))), ({"batch": 2}, result(times(second, count=12, seed=2)))]
+    text = report(str(results_file(tmp_path / "r.jsonl", cells)))
+    open_ = word != "best"
+    assert (" (undecided)**" in text, "as undecided where" in text) == (open_, open_)
+    assert f"{word}: batch=" in text
+
+
 def test_a_page_holds_everything_and_fetches_nothing(tmp_path: Path) -> None:
     page = Page(report(str(results_file(tmp_path / "r.jsonl", GRID)), "html"))
     assert page.tags.count("svg") == 3  # two heat maps, and latency against throughput
@@ -128,6 +140,19 @@ def test_csv_has_a_row_a_metric_in_base_units_and_no_formula_for_a_spreadsheet(t
     assert (rows[0]["'=cmd"], rows[2]["'=cmd"], rows[2]["batch"]) == ("'=1+1", "'@x", "-2")
 
 
+def test_nothing_that_a_results_file_tells_is_a_formula(tmp_path: Path) -> None:
+    found = result(times(0.05))
+    found["metrics"] = {"=name": {**found["metrics"]["tpot"], "unit": "=HYPERLINK(1)"}}
+    file = results_file(tmp_path / "r.jsonl", [({"b": 1}, found), ({"b": 2}, None)])
+    evil = {"ok": "=1+1", "failed": "@state", "bench.generate": "+action", "box": "-host"}
+    text = file.read_text()
+    for plain, formula in evil.items():
+        text = text.replace(f'"{plain}"', f'"{formula}"')
+    file.write_text(text)
+    for row in csv.reader(io.StringIO(report(str(file), "csv"))):
+        assert not [cell for cell in row if re.match(r"[=+\-@]", cell)]
+
+
 def test_json_keeps_all_samples_and_can_be_compared_and_reported_again(tmp_path: Path) -> None:
     a, b = make_job(result(times(0.05, seed=1)), number=1), make_job(result(times(0.06, seed=2)), number=2)
     out = tmp_path / "a.json"
@@ -152,6 +177,14 @@ def test_junit_counts_what_it_holds_and_says_why(tmp_path: Path) -> None:
     assert outcomes["batch=2 tpot.p50 < 1 s"] == ["failure"]
     assert outcomes["not tpot.p50 < 1.05x"] == ["failure"]
     assert suite.find("./testcase[@name='batch=2']/failure").get("message") == "out of memory"  # type: ignore[union-attr]
+
+
+def test_a_candidate_without_a_result_is_a_failure_in_junit() -> None:
+    a, b = make_job(result(times(0.05)), number=1), make_job(result(times(0.05, seed=2)), number=2)
+    c = make_job(None, number=3, last={"kind": "failed", "error": {"found": "out of memory", "exit": 1}})
+    for others, failures in ((("C", b, c), 1), (("B", b), 0)):
+        suite = ElementTree.fromstring(report(a, "junit", against=others[1:], fail_if=("tpot.p50 > 1.5x",)))[0]
+        assert len(suite.findall("./testcase[@name='not tpot.p50 > 1.5x']/failure")) == failures, others[0]
 
 
 @pytest.mark.parametrize("format", ["junit", "html"])
@@ -209,10 +242,81 @@ def test_the_format_follows_from_the_name_of_the_file_and_the_file_is_whole_or_n
 
 def test_a_report_does_not_overwrite_what_it_is_about(tmp_path: Path) -> None:
     file = results_file(tmp_path / "r.jsonl", GRID)
-    before = file.read_bytes()
-    with pytest.raises(UsageError, match="would overwrite what it is about"):
-        made(str(file), out=file)
-    assert file.read_bytes() == before
+    job = make_job(result(times(0.05)))
+    kept = keep("nightly", read_subject(job), replace_it=False)
+    asked: list[tuple[str, tuple[str, ...], Path]] = [
+        (str(file), (), file),
+        (f"file:{file}", (), file),
+        (job, (f"file:{file}",), file),
+        ("baseline:nightly", (), kept),
+        (job, (), jobs_root() / job / "result.json"),
+    ]
+    for subject, against, out in asked:
+        before = out.read_bytes()
+        with pytest.raises(UsageError, match="would overwrite what it is about"):
+            made(subject, against=against, out=out)
+        assert out.read_bytes() == before
+    made(job, out=jobs_root() / job / "artifacts.md")
+
+
+def test_a_name_as_long_as_names_can_be_is_written(tmp_path: Path) -> None:
+    made(make_job(result(times(0.05))), out=tmp_path / f"{'n' * 252}.md")
+    assert [len(each.name) for each in tmp_path.iterdir() if each.suffix == ".md"] == [255]
+    with pytest.raises(UsageError, match="File name too long") as caught:
+        made(make_job(result(times(0.05)), number=2), out=tmp_path / f"{'n' * 5000}.md")
+    assert len(str(caught.value)) < 400
+    with pytest.raises(UsageError, match="no file can have this name"):
+        made(make_job(result(times(0.05)), number=3), out=tmp_path / "a\0b.md")
+
+
+def test_a_current_folder_that_is_gone_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = make_job(result(times(0.05)))
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(UsageError, match="the current folder is gone"):
+        made(job, out=Path("x.md"))
+
+
+@pytest.mark.parametrize("format", ["md", "html", "csv", "json", "junit"])
+def test_names_that_are_not_utf_8_are_told_in_every_format(tmp_path: Path, format: str) -> None:
+    odd, found = "mo\udcffdel", result(times(0.05), model="mo\udcffdel")
+    found["metrics"] = {odd: {**found["metrics"]["tpot"], "unit": odd}, "tpot": found["metrics"]["tpot"]}
+    one = report(make_job(found, params={**PARAMS, "model": odd}), format)
+    cells = [({"name": odd, "batch": batch}, found) for batch in (1, 2, 3)]
+    many = report(str(results_file(tmp_path / "r.jsonl", cells)), format)
+    for text in (one, many):
+        assert text.encode()
+    if format == "md":
+        assert "hfbench bench generate $'mo\\xffdel'" in one
+    if format in ("md", "html", "csv"):
+        assert "mo\\xffdel" in one.replace("\\\\", "\\")
+
+
+@pytest.mark.parametrize("values", [[1e308, -1e308] * 8, [5e-324, 1.0] * 8, [1e300] * 16])
+def test_values_that_cannot_be_drawn_leave_out_a_picture_and_say_so(tmp_path: Path, values: list[float]) -> None:
+    found = result(times(0.05))
+    found["metrics"]["tpot"].update(samples=values, p50=values[0], mean=values[0])
+    one = make_job(found, number=1)
+    assert "There is no picture of tpot, sample by sample" in report(one, "html")
+    assert "<h2" in report(one, "html", against=(make_job(result(times(0.05)), number=2),))
+    cells = [({"batch": batch, "dtype": dtype}, found) for batch in (1, 2) for dtype in ("bf16", "fp32")]
+    assert "There is no picture of tpot, median" in report(str(results_file(tmp_path / "r.jsonl", cells)), "html")
+
+
+@pytest.mark.parametrize("at", [1e300, -1e300, -1e18, 10**400, 253402300800, 0, 1796000000])
+def test_a_time_that_no_calendar_has_is_no_trouble(tmp_path: Path, at: float) -> None:
+    file = results_file(tmp_path / "r.jsonl", GRID[:1], at=at)
+    root = ElementTree.fromstring(report(str(file), "junit"))
+    check_junit(root)
+    assert (root[0].attrib["timestamp"] == "2026-11-30T00:53:20") == (at == 1796000000)
+
+
+def test_cells_that_read_alike_are_columns_of_their_own(tmp_path: Path) -> None:
+    cells = [({"b": b, "n": n}, result(times(0.05))) for b in (True, "true") for n in (1, 2)]
+    text = report(str(results_file(tmp_path / "r.jsonl", cells)), "html")
+    assert "4 cells, 4 steps" in text
+    assert Page(text).tags.count("svg") == 3
 
 
 def test_a_link_keeps_pointing_at_the_file_that_is_written_and_its_mode_stays(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from parsed_once import style_sheets_parsed_once  # noqa: F401 - every test here has them
 from settled import deterministic_pauses, settled  # noqa: F401 - every test here has these pauses
 from textual.pilot import Pilot
 from textual.widgets._toast import Toast

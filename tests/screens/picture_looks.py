@@ -10,7 +10,6 @@ from typing import Any
 
 from textual.app import App
 from textual.color import Color
-from textual.filter import Monochrome, NoColor
 from textual.pilot import Pilot
 from textual.strip import Strip
 
@@ -139,8 +138,5 @@ def wear(app: Workbench, look: Look) -> None:
     _, app.theme, no_color = look
     if app.no_color != no_color:
         app.no_color = no_color
-        app._filters = [each for each in app._filters if not isinstance(each, (Monochrome, NoColor))]
-        if no_color:
-            app._filters.append(NoColor() if app.native_ansi_color else Monochrome())
         app._invalidate_css()
         app.refresh_css(animate=False)

@@ -12,6 +12,7 @@ from textual.widgets import Input
 
 from hfbench.app import Workbench, binding_ids
 from hfbench.config import Config, UiConfig
+from hfbench.paths import packaged_themes
 from hfbench.screens.confirm import AskText
 from hfbench.screens.gpus import GpusScreen
 from hfbench.screens.job import JobScreen
@@ -20,7 +21,6 @@ from hfbench.screens.kernels import KernelsScreen
 from hfbench.screens.launch import LaunchScreen
 from hfbench.screens.models import ModelsScreen
 from hfbench.screens.watchers import Watchers
-from hfbench.theming import packaged_themes
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.help_panel import HelpPanel
 from hfbench.widgets.jump_overlay import JumpOverlay

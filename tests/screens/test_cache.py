@@ -17,11 +17,14 @@ from textual.widgets import Label
 from hfbench.jobs.events import Finished, Running, Started
 from hfbench.jobs.history import History
 from hfbench.paths import jobs_root
+from hfbench.screens.attached import stops_of
 from hfbench.screens.cache import CacheScreen, CacheTable
 from hfbench.screens.cache_jobs import verified_by
 from hfbench.screens.cache_page import CacheRepoScreen, RevisionTable
 from hfbench.screens.confirm import Confirm
+from hfbench.screens.kept import Left, Stop
 from hfbench.screens.launch import LaunchScreen
+from hfbench.screens.palette import Palette
 
 OLD, NEW = "a" * 40, "b" * 40
 LONG_AGO = time.time() - 90 * 86400
@@ -251,3 +254,39 @@ async def test_enter_on_a_revision_opens_it_as_a_model(
         await pilot.press("enter")
         await until(pilot, lambda: read(pilot))
         assert pilot.app.screen.view.location.folder == cache.folder / "models--org--whole" / "snapshots" / NEW
+
+
+async def test_the_page_of_a_repository_comes_back_and_one_that_was_freed_is_told(
+    bench: Any, until: Any, toasts: Any, cache: HandMade
+) -> None:
+    path = next(str(each) for each in sorted(cache.folder.glob("models--*")) if (each / "snapshots").is_dir())
+    page = Stop("CacheRepoScreen", {"repository": path})
+    app = bench()
+    app.left = Left((Stop("cache"), page))
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, CacheRepoScreen))
+        assert stops_of(app)[1:] == (Stop("cache"), page)
+    gone = bench()
+    gone.left = Left((Stop("cache"), Stop("CacheRepoScreen", {"repository": f"{path}-gone"})))
+    async with gone.run_test(size=(80, 24), notifications=True) as pilot:
+        await until(pilot, lambda: "the repository is no longer in the cache" in toasts(pilot))
+
+
+async def test_a_push_from_the_cache_has_the_folder_of_the_snapshot_and_where_it_came_from(
+    bench: Any, until: Any, cache: HandMade
+) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        await opened(pilot, until)
+        for keys, commit in ([], NEW), (["enter"], OLD):
+            await pilot.press(*keys)
+            if keys:
+                await until(pilot, lambda: pilot.app.screen.query_one(RevisionTable).move_to(OLD))
+                await until(pilot, lambda: pilot.app.screen.place.endswith(OLD))
+            deeds = {name: deed for name, _, deed in Palette(pilot.app.screen).entries()}
+            deeds["push"]()
+            await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and pilot.app.screen.focused)
+            texts = pilot.app.screen.state.texts
+            assert texts["folder"] == str(cache.folder / "models--org--m" / "snapshots" / commit)
+            assert texts["model"] == "org/m"
+            pilot.app.pop_screen()
+            await until(pilot, lambda: not isinstance(pilot.app.screen, LaunchScreen))

@@ -25,11 +25,13 @@ from hfbench.engines.trial.told import Trial
 from hfbench.jobs.events import Finished, Running, Started
 from hfbench.jobs.history import History
 from hfbench.paths import config_file, jobs_root
+from hfbench.screens.attached import stops_of
 from hfbench.screens.engines import EnginesScreen, EngineTable
 from hfbench.screens.engines_jobs import EngineJobsRead, read_jobs
 from hfbench.screens.engines_page import EngineScreen
 from hfbench.screens.engines_recipe import bench_values, rebuild_values
 from hfbench.screens.job import JobScreen
+from hfbench.screens.kept import Left, Stop
 from hfbench.screens.launch import LaunchScreen
 from hfbench.widgets.engine_rows import BY_KEY, EngineJob, _head, by_key, short_shapes
 from hfbench.widgets.log_view import LogView
@@ -361,3 +363,21 @@ async def test_u_looks_into_the_folders_that_the_configuration_names_now(
         config_file().write_text("[engines]\nroots = 3\n")
         await pilot.press("u")
         assert pilot.app.config.engines.roots == (str(tmp_path / "elsewhere"),), "what is wrong changes nothing"
+
+
+async def test_the_page_of_an_engine_comes_back_with_its_tab_and_one_that_is_gone_is_told(
+    bench: Any, until: Any, toasts: Any, make_engine: MakeEngine, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+    path = str(make_engine("good"))
+    page = Stop("EngineScreen", {"engine": path, "tab": "Proof"})
+    app = bench(config=config(tmp_path))
+    app.left = Left((Stop("engines"), page))
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, EngineScreen) and app.screen.result)
+        assert stops_of(app)[1:] == (Stop("engines"), page)
+    gone = bench(config=config(tmp_path))
+    gone.left = Left((Stop("engines"), Stop("EngineScreen", {"engine": f"{path}-gone"})))
+    async with gone.run_test(size=(80, 24), notifications=True) as pilot:
+        await until(pilot, lambda: "the engine is gone" in toasts(pilot))
+        assert isinstance(gone.screen, EnginesScreen)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hfbench.screens.attached import PlaceKeeper, stops_of
-from hfbench.screens.kept import MOST, Left, PlaceFile, Stop
+from hfbench.screens.kept import DEEPEST, MOST, Left, PlaceFile, Stop
 from hfbench.screens.model import ModelScreen
 from hfbench.screens.models import ModelsScreen
+from hfbench.widgets.form_state import FormState
 
 GONE = 2**22 + 7
 """No process has it: it is above the largest number Linux gives."""
@@ -53,7 +55,12 @@ def test_with_all_running_the_newest_is_copied_and_keeps_its_file(tmp_path: Path
     assert path.exists()
 
 
-DAMAGE = [b"", b"{", b"\xff\xfe", b"[]", b"null", b'{"v": 1}', b'{"v": 1, "at": "x"}', b"[" * 9999]
+ENDLESS_PID = b'{"v": 1, "at": 1, "host": "lab", "pid": 1e400, "ticks": 1, "stops": []}'
+ENDLESS_TIME = ENDLESS_PID.replace(b"1e400", b"1").replace(b'"at": 1', b'"at": 1' + b"0" * 400)
+DAMAGE = [
+    *(b"", b"{", b"\xff\xfe", b"[]", b"null", b'{"v": 1}', b'{"v": 1, "at": "x"}', b"[" * 9999),
+    *(ENDLESS_PID, ENDLESS_TIME),
+]
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=range(len(DAMAGE)))
@@ -64,6 +71,14 @@ def test_a_damaged_file_is_told_and_passed_over(tmp_path: Path, damage: bytes) -
     assert told.stops == (Stop("jobs"),)
     assert len(told.troubles) == 1
     assert "lab-1-1.json: is damaged" in told.troubles[0]
+
+
+def test_a_file_of_hundreds_of_screens_opens_only_the_first_of_them(tmp_path: Path) -> None:
+    path = left_behind(tmp_path, *(Stop("jobs", filter=str(number)) for number in range(800)))
+    told = json.loads(path.read_text())
+    assert len(told["stops"]) == DEEPEST
+    path.write_text(json.dumps(told | {"stops": told["stops"] * 25}))
+    assert PlaceFile(tmp_path).take_over().stops == tuple(Stop("jobs", filter=str(n)) for n in range(DEEPEST))
 
 
 def test_a_file_of_a_newer_version_is_told_passed_over_and_left_alone(tmp_path: Path) -> None:
@@ -141,9 +156,9 @@ async def test_screens_come_back_on_each_other(bench: Any, until: Any, tmp_path:
 @pytest.mark.parametrize(
     ("stop", "told"),
     [
-        (Stop("ModelScreen", {"model": "/nowhere/at-all"}), "the model that was open is gone"),
-        (Stop("JobScreen", {"job": "2026-01-05T08-00-00-bench.generate-abc123"}), "the job that was open is gone"),
-        (Stop("JobScreen", {"job": "../.."}), "the job that was open is gone"),
+        (Stop("ModelScreen", {"model": "/nowhere/at-all"}), "the model is gone"),
+        (Stop("JobScreen", {"job": "2026-01-05T08-00-00-bench.generate-abc123"}), "the job is gone"),
+        (Stop("JobScreen", {"job": "../.."}), "the job is gone"),
         (Stop("JobScreen", {}), "lacks its job"),
         (Stop("HologramScreen"), "this hfbench does not have: HologramScreen"),
     ],
@@ -196,3 +211,26 @@ async def test_a_slow_disk_holds_up_neither_keys_nor_the_end(
         assert time.monotonic() - began < 0.3
         keeper.look_last()
         assert time.monotonic() - began < 5
+
+
+async def test_a_form_comes_back_as_far_as_it_was_filled_in_but_never_a_secret(
+    bench: Any, until: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = bench()
+    async with first.run_test(size=(80, 24), notifications=True) as pilot:
+        first.open_form("bench.generate")
+        await until(pilot, lambda: first.screen.is_mounted and first.screen.focused)
+        first.screen.type_again({"batch": "1,4,", "model": "/models/half"})
+        await until(pilot, lambda: first.screen.state.texts["batch"] == "1,4,")
+        stops = stops_of(first)
+        assert "typed.prompt_text" in stops[-1].about
+        params = [replace(each, secret=each.name == "prompt_text") for each in first.screen.state.params]
+        with monkeypatch.context() as patched:
+            patched.setattr(FormState, "params", params)
+            assert "typed.prompt_text" not in stops_of(first)[-1].about
+            assert "typed.batch" in stops_of(first)[-1].about
+    second = attached(bench, tmp_path, *stops)
+    async with second.run_test(size=(80, 24), notifications=True) as pilot:
+        await until(pilot, lambda: type(second.screen).__name__ == "LaunchScreen" and second.screen.is_mounted)
+        await until(pilot, lambda: second.screen.state.texts["batch"] == "1,4,")
+        assert second.screen.state.texts["model"] == "/models/half"

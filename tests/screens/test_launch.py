@@ -117,7 +117,7 @@ async def test_what_is_started_while_recording_becomes_a_step(bench: Any, until:
         await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and pilot.app.screen.focused)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, JobScreen))
-        assert "- toy.count: {to: 2, save_as: count}" in pilot.app.recorder.text()
+        assert "- toy.count: {to: 2, save_as: count}" in pilot.app.recorder.texts()[0]
 
 
 async def test_a_disk_that_hangs_does_not_hold_the_exit(

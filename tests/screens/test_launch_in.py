@@ -55,7 +55,7 @@ async def test_a_job_runs_in_the_environment_that_was_chosen(
         await until(pilot, lambda: any("in mine" in line for line in picture(pilot)))
         job = JobDirectory(jobs_root() / job_ids(jobs_root())[0])
         assert wait_until(job, lambda snapshot: snapshot.state.over, timeout=60).environment == "mine"
-        assert "- toy.count: {to: 1, in: mine, save_as: count}" in pilot.app.recorder.text()
+        assert "- toy.count: {to: 1, in: mine, save_as: count}" in pilot.app.recorder.texts()[0]
         await pilot.press("R")
         await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and pilot.app.screen.focused)
         assert pilot.app.screen.query_one("#field-in", FieldInput).value == "mine"

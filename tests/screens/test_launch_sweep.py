@@ -19,6 +19,7 @@ from hfbench.paths import jobs_root, sweeps_root
 from hfbench.screens.launch import LaunchScreen
 from hfbench.screens.launch_sweep import script_of
 from hfbench.scripts.command import load_plan
+from hfbench.sweeps.snapshot import read_sweep
 from hfbench.widgets.form import FieldInput
 from hfbench.widgets.form_state import FormState, next_choice
 
@@ -178,6 +179,22 @@ async def test_the_script_is_saved_with_its_matrix_and_an_existing_file_is_not_r
     plan = load_plan(tmp_path / "toy.count-to.hfb.yaml")
     assert [dict(cell.values) for cell in plan.cells] == [{"to": 1}, {"to": 2}]
     assert (tmp_path / "toy.count-to.hfb.yaml").read_text() == script_of(screen.state, "toy.count to")
+
+
+async def test_a_sweep_that_is_started_while_recording_is_recorded_as_its_matrix(
+    bench: Any, until: Any, tmp_path: Path, toy_actions: Path
+) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        await pilot.press("r")
+        screen = await opened(pilot, until, "toy.count", pause="0")
+        screen.query_one("#field-to", FieldInput).value = "1,2"
+        await until(pilot, lambda: screen.state.cells == 2)
+        await pilot.press("enter")
+        await until(pilot, lambda: len(pilot.app.recorder) == 1)
+        (recorded,) = pilot.app.recorder.save(tmp_path / "recorded.hfb.yaml")
+        await until(pilot, lambda: read_sweep(sweeps_root() / "count-to").state == "finished")
+    plan = load_plan(recorded)
+    assert [dict(cell.values) for cell in plan.cells] == [{"to": 1}, {"to": 2}]
 
 
 # -- where it runs ------------------------------------------------------------

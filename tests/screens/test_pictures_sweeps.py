@@ -42,15 +42,15 @@ def sweeps(place: Path) -> Iterator[MadeSweep]:  # noqa: F811
             slow = 0.0124 if values["dtype"] == "fp32" else 0.0081
             tpot = slow * (1 + values["batch"] * 0.02) * (1 + values["prompt"] / 600)
             running.result(number, generate_metrics(tpot, values["batch"]))
-            running.ended(number, "done", at=number * 4, seconds=3.9)
+            running.ended(number, "finished", at=number * 4, seconds=3.9)
     running.hold()
     cut = make_sweep(root, "attention-by-length", {"prompt": [128, 512]}, at=NOW - 7300)
     cut.step(1, "2026-01-05T06-00-00-bench.generate-0000aa", at=2)
-    cut.ended(1, "done", at=9)
+    cut.ended(1, "finished", at=9)
     done = make_sweep(root, "batch", {"batch": [1, 2]}, at=NOW - 90_000)
     for number in (1, 2):
         done.step(number, f"2026-01-04T08-00-00-bench.generate-0000b{number}", at=number * 5)
-        done.ended(number, "done", at=number * 5 + 4)
+        done.ended(number, "finished", at=number * 5 + 4)
     yield running
     running.let_go()
 

@@ -51,16 +51,16 @@ async def test_a_range_in_a_form_runs_as_a_sweep_whose_cells_are_seen_and_opened
         assert "hfbench sweep run toy count --vary 'to=1..4*2'" in " ".join(" ".join(picture(pilot)).split())
         await pilot.press("enter")
         screen = await on_page(pilot, until)
-        await until(pilot, lambda: screen.snapshot.state == "done")
-        assert screen.snapshot.counts()["done"] == 3
-        assert "3 done" in picture(pilot)[1]
+        await until(pilot, lambda: screen.snapshot.state == "finished")
+        assert screen.snapshot.counts()["finished"] == 3
+        assert "3 finished" in picture(pilot)[1]
         screen.query_one(HeatGrid).move_to(2)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, JobScreen) and pilot.app.screen.snapshot)
         assert pilot.app.screen.snapshot.params["to"] == 2
         await pilot.press("escape", "9")
         await until(pilot, lambda: isinstance(pilot.app.screen, SweepsScreen) and pilot.app.screen.rows)
-        assert any("count-to" in line and "ok done" in line and "3 of 3" in line for line in picture(pilot))
+        assert any("count-to" in line and "ok finished" in line and "3 of 3" in line for line in picture(pilot))
     assert len(job_ids(jobs_root())) == 3
     assert [cell.values for cell in read_sweep(sweeps_root() / "count-to").cells] == [{"to": 1}, {"to": 2}, {"to": 4}]
 
@@ -71,7 +71,7 @@ async def test_a_cancelled_sweep_is_resumed_from_its_page_without_redoing_what_f
         await open_form(pilot, until, "toy.count", to="1,400", pause="0.1")
         await pilot.press("enter")
         screen = await on_page(pilot, until)
-        await until(pilot, lambda: [cell.state for cell in screen.snapshot.cells] == ["done", "running"])
+        await until(pilot, lambda: [cell.state for cell in screen.snapshot.cells] == ["finished", "running"])
         await pilot.press("c", "y")
         await until(pilot, lambda: screen.snapshot.state == "stopped")
         first = screen.snapshot.cells[0]
@@ -89,13 +89,74 @@ async def test_failed_cells_alone_are_run_again_once_that_was_confirmed(bench: A
         await open_form(pilot, until, "toy.fail", how="error,exit")
         await pilot.press("enter")
         screen = await on_page(pilot, until)
-        await until(pilot, lambda: screen.snapshot.state == "done")
+        await until(pilot, lambda: screen.snapshot.state == "finished")
         assert screen.snapshot.counts()["failed"] == 2
         await until(pilot, lambda: "the toy is broken" in "\n".join(picture(pilot)))
         await pilot.press("R", "n")
         await pilot.press("R", "y")
         await until(pilot, lambda: {cell.attempt for cell in screen.snapshot.cells} == {2})
-        await until(pilot, lambda: screen.snapshot.state == "done")
+        await until(pilot, lambda: screen.snapshot.state == "finished")
+
+
+@pytest.mark.usefixtures("toy_actions")
+async def test_where_no_cell_failed_r_runs_the_cell_under_the_cursor_or_those_that_are_marked_again(
+    bench: Any, until: Any, picture: Any, toasts: Any
+) -> None:
+    async with bench().run_test(size=(80, 24), notifications=True) as pilot:
+        await open_form(pilot, until, "toy.count", to="1,2,3")
+        await pilot.press("enter")
+        screen = await on_page(pilot, until)
+        await until(pilot, lambda: screen.snapshot.state == "finished")
+        first = screen.snapshot.cells
+        screen.query_one(HeatGrid).move_to(2)
+        await pilot.press("R")
+        assert "run cell 2, which is finished, of count-to again?" in " ".join(picture(pilot))
+        await pilot.press("y")
+        await until(pilot, lambda: screen.snapshot.state == "finished" and screen.snapshot.cells[1].attempt == 2)
+        assert [cell.attempt for cell in screen.snapshot.cells] == [1, 2, 1]
+        assert (jobs_root() / first[1].jobs[-1]).is_dir(), "the earlier job stays"
+        screen.query_one(HeatGrid).move_to(1)
+        await pilot.press("space")
+        screen.query_one(HeatGrid).move_to(3)
+        await pilot.press("space", "R")
+        assert "run 2 marked cells of count-to again?" in " ".join(picture(pilot))
+        await pilot.press("n", "escape")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, SweepScreen))
+        await pilot.press("9")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SweepsScreen) and pilot.app.screen.row)
+        await pilot.press("R")
+        assert "no cell of count-to failed: enter opens it, and R there runs" in toasts(pilot)
+
+
+async def test_r_says_why_nothing_is_run_again_while_the_sweep_runs(
+    bench: Any, until: Any, toasts: Any, picture: Any, home: Path
+) -> None:
+    sweep = make_sweep(home / "sweeps", "made", {"batch": [1, 2]}, at=time.time())
+    sweep.step(1, "2026-12-01T00-00-00-bench.generate-000001", at=1)
+    sweep.hold()
+    try:
+        async with bench().run_test(size=(80, 24), notifications=True) as pilot:
+            pilot.app.open_sweep("made")
+            await on_page(pilot, until)
+            assert "R rerun" not in picture(pilot)[-1]
+            assert "c cancel" in picture(pilot)[-1]
+            await pilot.press("R")
+            assert "made is running: R runs cells again once it is over, or cancelled by c" in toasts(pilot)
+    finally:
+        sweep.let_go()
+
+
+async def test_the_keys_of_a_sweep_that_is_over_fit_80_columns_in_every_view(
+    bench: Any, until: Any, picture: Any, made: MadeSweep
+) -> None:
+    async with bench().run_test(size=(80, 24), notifications=True) as pilot:
+        pilot.app.open_sweep("made")
+        await on_page(pilot, until)
+        for _ in range(3):
+            line = picture(pilot)[-1]
+            assert "w report" in line
+            assert "? help" in line or "? more" in line
+            await pilot.press("v")
 
 
 # -- looking ------------------------------------------------------------------
@@ -114,7 +175,7 @@ def made(home: Path) -> MadeSweep:
             sweep.ended(number, "skipped", reason="no compiler here", at=number + 1)
         else:
             sweep.result(number, generate_metrics(0.01 / number, values["batch"]))
-            sweep.ended(number, "done", at=number + 1)
+            sweep.ended(number, "finished", at=number + 1)
     return sweep
 
 
@@ -197,7 +258,7 @@ async def test_whoever_attaches_again_is_back_on_the_page_of_the_sweep(
     shutil.rmtree(made.folder.path)
     async with bench().run_test(size=(80, 24), notifications=True) as pilot:
         await go_back(pilot.app, Left(stops=stops))
-        await until(pilot, lambda: "the sweep that was open is gone: made" in " ".join(toasts(pilot).split()))
+        await until(pilot, lambda: "the sweep is gone: made" in " ".join(toasts(pilot).split()))
 
 
 async def test_a_filter_and_marks_work_in_the_table_and_two_marks_are_needed_to_compare(

@@ -22,9 +22,9 @@ def made(tmp_path: Path) -> MadeSweep:
         sweep.step(number, f"job-{number}", at=number)
     for number, tpot in ((1, 0.010), (2, 0.012), (4, 0.006)):
         sweep.result(number, generate_metrics(tpot, sweep.cells[number - 1]["batch"]))
-        sweep.ended(number, "done", at=number + 1)
+        sweep.ended(number, "finished", at=number + 1)
     sweep.ended(3, "failed", reason="out of memory", at=4)
-    sweep.ended(5, "done", at=6)
+    sweep.ended(5, "finished", at=6)
     return sweep
 
 
@@ -44,10 +44,20 @@ def test_numbers_are_in_one_unit_and_what_lacks_the_metric_says_why(made: MadeSw
     sight = sight_of(read_sweep(made.folder.path), look)
     assert sight.map.title == "tpot.p50 in ms, lower is better"
     assert [cell.number for row in sight.map.cells for cell in row if cell.best] == [4]
+    assert not any(cell.undecided for row in sight.map.cells for cell in row), "no samples, nothing to doubt"
     assert sight.map.cells[0][1].level == 8
     assert sight.map.cells[1][0].level == 1
     assert sight.best is not None
     assert (sight.leading, sight.best.number) == ("tpot.p50", 4)
+
+
+def test_a_best_cell_that_samples_do_not_tell_apart_says_so(home: Path) -> None:
+    sweep = make_sweep(home / "sweeps", "close", {"batch": [1, 2, 3]}, at=time.time())
+    for number, (low, middle, high) in enumerate([(9, 10, 11), (8, 9.5, 10.5), (20, 21, 22)], 1):
+        sweep.result(number, {"tpot": {"p50": middle, "ci_low": low, "ci_high": high, "n": 30, "unit": "s"}})
+        sweep.ended(number, "finished", at=number)
+    [row] = sight_of(read_sweep(sweep.folder.path), Look(metric="tpot.p50")).map.cells
+    assert [(cell.best, cell.undecided) for cell in row] == [(False, False), (True, True), (False, False)]
 
 
 def test_axes_change_places(made: MadeSweep) -> None:
@@ -68,7 +78,7 @@ def test_other_axes_are_fixed_and_walked_through(tmp_path: Path) -> None:
     for number, values in enumerate(sweep.cells, 1):
         sweep.step(number, f"job-{number}")
         sweep.result(number, generate_metrics(number / 1000, values["batch"]))
-        sweep.ended(number, "done")
+        sweep.ended(number, "finished")
     snapshot = read_sweep(sweep.folder.path)
     eager = sight_of(snapshot, Look(metric="tpot.p50"))
     assert dict(eager.look.fixed) == {"mode": "eager"}

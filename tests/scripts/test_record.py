@@ -45,7 +45,7 @@ def test_a_recording_reads_as_a_person_would_write_it(samples: Mapping[str, Spec
         ("toy.count", {"to": 3, "model": "./models/a"}),
         ("toy.count", {"to": 5, "model": "other/model"}),
     )
-    assert recorder.text() == (
+    assert recorder.texts()[0] == (
         "hfbench: 1\n"
         "name: recorded\n"
         "vars:\n"
@@ -73,11 +73,11 @@ def test_record_check_replay_and_record_again_gives_equal_bytes(
     first = recorded(samples, *requests, name="s")
     again = Recorder(name="s")
     again.start()
-    plan = checked(first.text()).plan
+    plan = checked(first.texts()[0]).plan
     assert plan is not None
     with open_results(tmp_path / "results.jsonl", plan.file) as results:
         assert replay(plan, results, Progress(plan), machine={}, dispatched=again.add) == 0
-    assert again.text() == first.text()
+    assert again.texts()[0] == first.texts()[0]
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -92,7 +92,7 @@ def test_any_request_is_recorded_so_that_it_is_read_back(
 ) -> None:
     values = {"model": model, "text": text, "share": share, "ids": ids}
     recorder = recorded(samples, ("sample.measure", values))
-    source = recorder.text().encode()
+    source = recorder.texts()[0].encode()
     found = check(source, Path("s"), samples)
     assert found.errors == ()
     assert found.plan is not None
@@ -101,7 +101,7 @@ def test_any_request_is_recorded_so_that_it_is_read_back(
     again.start()
     again.add(step.spec, step.request)
     assert step.request == samples["sample.measure"].build(values)
-    assert again.text().encode() == source
+    assert again.texts()[0].encode() == source
 
 
 @given(
@@ -156,7 +156,7 @@ def test_the_home_folder_is_written_short_where_it_is_expanded_again(
 ) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
     values = {"model": "/home/ada/models/a", "out": "/home/ada/out"}
-    text = recorded(samples, ("sample.measure", values), ("toy.count", {"model": "/home/adam/b"})).text()
+    text = recorded(samples, ("sample.measure", values), ("toy.count", {"model": "/home/adam/b"})).texts()[0]
     assert "  model: ~/models/a\n  model_2: /home/adam/b\n" in text
     assert "out: /home/ada/out" in text
 
@@ -185,7 +185,7 @@ def test_a_recording_does_not_overwrite_a_file_unless_asked(samples: Mapping[str
     with pytest.raises(UsageError, match="there already"):
         recorder.save(path)
     recorder.save(path, replace=True)
-    assert path.read_text() == recorder.text()
+    assert path.read_text() == recorder.texts()[0]
 
 
 @pytest.mark.parametrize("where", ["missing/s.hfb.yaml", "."])
@@ -197,10 +197,40 @@ def test_a_recording_that_cannot_be_written_is_a_sentence(
 
 
 def test_a_recorded_secret_is_nowhere(samples: Mapping[str, Spec]) -> None:
-    assert "hf_secret" not in recorded(samples, ("sample.measure", {"model": "m", "token": "hf_secret"})).text()
+    assert "hf_secret" not in recorded(samples, ("sample.measure", {"model": "m", "token": "hf_secret"})).texts()[0]
 
 
 def test_recording_needs_no_yaml_library() -> None:
     code = "import sys, hfbench.scripts.record; print({'yaml', 'textual', 'rich'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_a_sweep_is_recorded_as_the_matrix_it_is_in_a_script_of_its_own(
+    samples: Mapping[str, Spec], checked: CheckText, tmp_path: Path
+) -> None:
+    recorder = recorded(samples, ("toy.count", {"to": 3, "model": "m"}))
+    recorder.add_sweep(samples["toy.count"], {"to": "{{ to }}", "model": "m"}, {"to": [1, 2]})
+    recorder.add(samples["toy.count"], samples["toy.count"].build({"to": 4}))
+    first, sweep, last = recorder.save(tmp_path / "all.hfb.yaml")
+    assert [each.name for each in (first, sweep, last)] == ["all.hfb.yaml", "all-2.hfb.yaml", "all-3.hfb.yaml"]
+    assert (tmp_path / "all-2.hfb.yaml").read_text() == (
+        "hfbench: 1\n"
+        "name: recorded-2\n"
+        "vars:\n"
+        "  model: m\n"
+        "matrix:\n"
+        "  to: [1, 2]\n"
+        "steps:\n"
+        '  - toy.count: {to: "{{ to }}", model: "{{ model }}", save_as: count}\n'
+        "    on_fail: continue\n"
+    )
+    counts = [
+        [step.spec.values(step.request)["to"] for _, step in checked(each.read_bytes()).plan or ()]
+        for each in (first, sweep, last)
+    ]
+    assert counts == [[3], [1, 2], [4]]
+    (tmp_path / "all.hfb.yaml").unlink()
+    with pytest.raises(UsageError, match=r"all-2\.hfb\.yaml: the file is there already"):
+        recorder.save(tmp_path / "all.hfb.yaml")
+    assert not (tmp_path / "all.hfb.yaml").exists(), "all or none"

@@ -36,7 +36,7 @@ class Written:
         """A cell begins."""
         return self.journal("step", cell=cell, step=1, job=job, on="local", attempt=attempt)
 
-    def finish(self, cell: int, state: str = "done", attempt: int = 1, reason: str = "", **metrics: Any) -> Written:
+    def finish(self, cell: int, state: str = "finished", attempt: int = 1, reason: str = "", **metrics: Any) -> Written:
         """A cell ends with these metrics: numbers in seconds, or (number, unit)."""
         if cell and metrics:
             summaries = {}

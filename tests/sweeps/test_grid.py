@@ -86,7 +86,7 @@ def test_the_front_holds_all_that_no_other_cell_beats_and_nothing_else(points: l
         CellView(number=n, values={}, metrics={"t": Figure(t, "s", "lower"), "r": Figure(r, "tok/s", "higher")})
         for n, (t, r) in enumerate(points, 1)
     )
-    front = pareto(SweepSnapshot(name="x", folder=None, state="done", cells=cells), "t", "r")  # type: ignore[arg-type]
+    front = pareto(SweepSnapshot(name="x", folder=None, state="finished", cells=cells), "t", "r")  # type: ignore[arg-type]
 
     def beaten(t: int, r: int) -> bool:
         return any(a <= t and b >= r and (a, b) != (t, r) for a, b in points)
@@ -138,8 +138,8 @@ def test_a_best_cell_whose_interval_another_one_reaches_is_marked_as_undecided(
             **(dict(zip(("ci_low", "ci_high"), interval, strict=True)) if interval else {}),
         }
         metrics = {f"tpot.{name}": Figure(value, "s", "lower") for name, value in parts.items()}
-        cells.append(CellView(number=number, values={"n": number}, state="done", metrics=metrics))
-    snapshot = SweepSnapshot(name="s", folder=Path("s"), state="done", cells=tuple(cells))
+        cells.append(CellView(number=number, values={"n": number}, state="finished", metrics=metrics))
+    snapshot = SweepSnapshot(name="s", folder=Path("s"), state="finished", cells=tuple(cells))
     told = table(snapshot, ["tpot.p50"])
     assert undecided(snapshot, "tpot.p50") == open_
     assert lines_of_table(told)[1].endswith("1.00 s *?" if open_ else "1.00 s *")

@@ -19,7 +19,7 @@ def test_cells_are_queued_running_and_over_as_the_journal_says(four: Four, held:
     assert [cell.state for cell in sweep.read().cells][1] == "queued", "nobody is there to end it"
     held(sweep)
     found = sweep.read()
-    assert [cell.state for cell in found.cells] == ["done", "running", "queued", "queued"]
+    assert [cell.state for cell in found.cells] == ["finished", "running", "queued", "queued"]
     assert found.cells[0].metrics["tpot.p50"] == Figure(0.5, "s", "lower")
     assert found.cells[0].metrics["rate.p50"] == Figure(7.0, "tok/s", "higher")
     assert found.cells[0].metrics["tpot.n"] == Figure(3, "", "")
@@ -34,15 +34,15 @@ def test_a_follower_comes_to_the_same_as_one_look_at_the_end(four: Four) -> None
     for cell in (1, 2, 3, 4):
         sweep.begin(cell)
         follower.read()
-        sweep.finish(cell, "failed" if cell == 2 else "done", reason="no" if cell == 2 else "", tpot=float(cell))
+        sweep.finish(cell, "failed" if cell == 2 else "finished", reason="no" if cell == 2 else "", tpot=float(cell))
         follower.read()
     sweep.journal("again", cells=[2]).begin(2, attempt=2)
     follower.read()
     sweep.finish(2, attempt=2, tpot=9.0)
-    sweep.journal("conductor", did="done", pid=1)
+    sweep.journal("conductor", did="finished", pid=1)
     assert follower.read() == sweep.read()
     assert [cell.metrics["tpot.p50"].value for cell in sweep.read().cells] == [1.0, 9.0, 3.0, 4.0]
-    assert sweep.read().state == "done"
+    assert sweep.read().state == "finished"
 
 
 def test_results_that_are_read_before_the_line_that_tells_of_their_attempt_are_kept(four: Four) -> None:
@@ -77,7 +77,7 @@ def test_a_torn_last_line_and_foreign_ones_are_passed_over(four: Four) -> None:
 def test_a_folder_of_a_newer_version_is_told_and_shown_as_far_as_it_can_be_read(four: Four) -> None:
     sweep = four(v=7).begin(1).finish(1, tpot=1.0).journal("moved", cell=2, to="the moon")
     found = sweep.read()
-    assert (found.newer, found.cells[0].state) == (True, "done")
+    assert (found.newer, found.cells[0].state) == (True, "finished")
     assert "written by hfbench 9.9, which is newer than this one" in found.reason
 
 
@@ -86,16 +86,17 @@ def test_damaged_lines_of_the_journal_are_passed_over_and_counted(four: Four) ->
     whole = sweep.read()
     with (sweep.folder / "journal.jsonl").open("a") as file:
         file.write('{"v":1,"kind":"ended","at":1}\n{"v":1,"kind":"step","cell":1,"step":1,"attempt":9,"at":"x"}\n')
+        file.write(f'{{"v":1,"kind":"ended","cell":1,"state":"finished","at":1{"0" * 400}}}\n')
     found = sweep.read()
     assert found.cells == whole.cells
-    assert "damaged lines of its journal, which were passed over: 2" in found.reason
+    assert "damaged lines of its journal, which were passed over: 3" in found.reason
 
 
 def test_a_line_of_a_newer_version_makes_the_sweep_a_newer_one(four: Four) -> None:
     sweep = four().begin(1)
     assert not sweep.read().newer
     with (sweep.folder / "journal.jsonl").open("a") as file:
-        file.write('{"v":2,"kind":"ended","at":1,"cell":1,"state":"done"}\n')
+        file.write('{"v":2,"kind":"ended","at":1,"cell":1,"state":"finished"}\n')
     assert sweep.read().newer
 
 
@@ -116,7 +117,7 @@ def test_a_sweep_that_is_called_last_is_found_before_the_latest(four: Four) -> N
     assert (find_sweep(root, "last").name, find_sweep(root, "@").name) == ("last", "newest")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"v": "x"}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"v": "x"}', f'{{"made": 1{"0" * 400}}}', '{"made": NaN}'])
 def test_a_damaged_sweep_is_listed_and_nothing_is_raised(four: Four, text: str) -> None:
     sweep = four().begin(1)
     (sweep.folder / "sweep.json").write_text(text)
@@ -151,4 +152,13 @@ def test_ten_thousand_cells_are_read_in_a_moment(tmp_path_factory: pytest.TempPa
     for cell in range(1, 50):
         sweep.begin(cell).finish(cell, tpot=1.0)
     found = read_sweep(folder)
-    assert (len(found.cells), found.counts()["done"]) == (10_000, 49)
+    assert (len(found.cells), found.counts()["finished"]) == (10_000, 49)
+
+
+def test_a_journal_with_the_earlier_word_for_finished_is_read_as_ever(four: Four) -> None:
+    sweep = four()
+    for cell in (1, 2, 3, 4):
+        sweep.begin(cell).finish(cell, "done", tpot=1.0)
+    sweep.journal("conductor", did="done", pid=1)
+    found = sweep.read()
+    assert (found.state, found.counts()["finished"], found.cells[0].progress) == ("finished", 4, 1.0)

@@ -29,6 +29,7 @@ class Make:
     """Make files."""
 
     size: int = param("Bytes of one file", default=1000, ge=0)
+    odd: bool = param("Make a pipe, too", default=False)
     until: Path | None = param("A file to wait for", default=None, kind="path")
 
     def perform(self, run: Run) -> Made:
@@ -39,6 +40,8 @@ class Make:
         (inner / "zeros.bin").write_bytes(bytes(self.size))
         run.artifact(inner / "zeros.bin", "zeros")
         (run.artifacts / "link").symlink_to("/etc/hostname")
+        if self.odd:
+            os.mkfifo(run.artifacts / "pipe")
         run.log("waiting")
         while self.until is not None and not self.until.exists():
             time.sleep(0.02)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
+from parsed_once import style_sheets_parsed_once  # noqa: F401 - every test here has them
 from settled import deterministic_pauses  # noqa: F401 - every test here has these pauses
 from textual.app import App, ComposeResult
 from textual.binding import Binding
@@ -13,7 +14,8 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from hfbench.theming import DEFAULT_THEME, load_themes, packaged_themes
+from hfbench.paths import packaged_themes
+from hfbench.theming import DEFAULT_THEME, load_themes
 from hfbench.widgets.glyphs import glyphs
 
 

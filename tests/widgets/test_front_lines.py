@@ -46,8 +46,10 @@ def test_signs_are_explained_in_words() -> None:
     assert "* on the front   o beaten   @ this one" in text(front((1.0, 1.0, True)))[0]
 
 
-def test_too_little_room_draws_nothing() -> None:
-    assert text(front((1.0, 1.0, True)), height=4) == []
+def test_too_little_room_says_how_much_a_drawing_takes() -> None:
+    assert text(front((1.0, 1.0, True)), height=4) == ["no room to draw, which takes 5 lines: the table tells it"]
+    assert text(front((1.0, 1.0, True)), height=5)[1].strip().startswith("1")
+    assert text(front(), height=40) == []
 
 
 @given(
@@ -57,6 +59,7 @@ def test_too_little_room_draws_nothing() -> None:
 )
 def test_every_drawing_fits_its_room(points: list[tuple[float, float, bool]], width: int, height: int) -> None:
     lines = front_lines(front(*points), 1, width, height, ASCII)
+    assert "@ this one" in "".join(part for part, _ in lines[0])
     assert len(lines) == height
     assert all(spans_width(line) <= width for line in lines)
     assert all(part.isascii() for line in lines for part, _ in line)

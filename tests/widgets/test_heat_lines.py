@@ -50,6 +50,8 @@ def test_cursor_mark_and_best_are_signs_and_not_only_colours() -> None:
     assert "*5" in line
     assert "+6" in line
     assert "> 7" in line
+    open_one = grid(1, 2, cells=((HeatCell(1, "5", best=True, undecided=True), HeatCell(2, "6")),), rows=("8",))
+    assert "?5" in text(open_one, (0, 1))[2]
 
 
 def test_a_map_too_wide_is_shown_by_pages_that_say_so() -> None:

@@ -46,9 +46,16 @@ def test_the_breadcrumb_is_never_wider(trail: list[str], status: list[str], widt
 
 def test_help_and_quit_stay_at_the_end() -> None:
     keys = [Key("enter", "open"), Key("g", "group"), Key("o", "order"), Key("b", "biggest")]
-    assert fit_keys(keys, 40) == [keys[0], keys[1], HELP, QUIT]
-    assert fit_keys(keys, 14) == [HELP, QUIT]
-    assert fit_keys(keys, 7) == [HELP]
+    assert fit_keys(keys, 80) == [*keys, HELP, QUIT]
+    assert fit_keys([], 14) == [HELP, QUIT]
+
+
+def test_where_keys_are_left_out_help_says_that_there_are_more() -> None:
+    keys = [Key("enter", "open"), Key("g", "group"), Key("o", "order"), Key("b", "biggest")]
+    more = Key("?", "more")
+    assert fit_keys(keys, 40) == [keys[0], keys[1], more, QUIT]
+    assert fit_keys(keys, 14) == [more, QUIT]
+    assert fit_keys(keys, 7) == [more]
     assert fit_keys(keys, 3) == []
 
 
@@ -56,8 +63,10 @@ def test_help_and_quit_stay_at_the_end() -> None:
 def test_keys_are_whole_and_fit(keys: list[Key], width: int) -> None:
     shown = fit_keys(keys, width)
     assert sum(key.width for key in shown) + 2 * (len(shown) - 1) <= width
-    assert shown[-2:] == [HELP, QUIT]
-    assert set(shown) <= {*keys, HELP, QUIT}
+    wanted = [key for key in keys if key not in (HELP, QUIT)]
+    help = HELP if len(wanted) == len(shown) - 2 else Key("?", "more")
+    assert shown[-2:] == [help, QUIT]
+    assert set(shown) <= {*keys, help, QUIT}
 
 
 def test_the_strip_shows_two_cards_with_all_their_numbers_in_80_cells() -> None:

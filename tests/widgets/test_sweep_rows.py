@@ -24,12 +24,12 @@ def sweep(*cells: CellView, left_s: float | None = 90.0, left_from: str = "the f
     return SweepSnapshot(name="s", folder=Path("/s"), state="running", **told)  # type: ignore[arg-type]
 
 
-BEST = cell(1, "done", metrics={"tpot.p50": Figure(0.008, "s", "lower")})
+BEST = cell(1, "finished", metrics={"tpot.p50": Figure(0.008, "s", "lower")})
 
 
 def test_counts_name_every_state_there_is() -> None:
     counts = sweep(BEST, cell(2, "failed"), cell(3, "skipped"), cell(4, "running"), cell(5, "queued")).counts()
-    assert counted(counts) == "1 done, 1 running, 1 queued, 1 failed, 1 skipped"
+    assert counted(counts) == "1 finished, 1 running, 1 queued, 1 failed, 1 skipped"
 
 
 def test_what_is_left_has_a_line_of_its_own_where_the_first_has_no_room() -> None:
@@ -43,7 +43,7 @@ def test_what_is_left_has_a_line_of_its_own_where_the_first_has_no_room() -> Non
 
 @given(st.integers(30, 140), st.sampled_from([UNICODE, ASCII]), st.booleans())
 def test_no_line_of_the_head_is_wider_than_the_screen(width: int, glyphs: object, known: bool) -> None:
-    states: list[CellState] = ["done", "failed", "skipped", "running", "queued"]
+    states: list[CellState] = ["finished", "failed", "skipped", "running", "queued"]
     cells = [cell(number, states[number % 5]) for number in range(2, 900)]
     lines = head_lines(
         sweep(BEST, *cells, left_s=1e6 if known else None),
@@ -61,7 +61,7 @@ def test_no_line_of_the_head_is_wider_than_the_screen(width: int, glyphs: object
         ("queued", {}, "queued"),
         ("running", {"progress": 0.57}, "! 57%"),
         ("running", {}, "! running"),
-        ("done", {}, "ok done"),
+        ("finished", {}, "ok finished"),
         ("failed", {"reason": "out of memory"}, "x failed"),
         ("skipped", {"reason": "no compiler"}, "~ skipped"),
     ],
@@ -75,7 +75,7 @@ def test_each_state_is_a_word_with_its_sign_and_reasons_are_told(state: CellStat
 def test_a_cell_is_told_with_its_attempt_jobs_expectations_and_metrics() -> None:
     told = cell(
         3,
-        "done",
+        "finished",
         attempt=2,
         jobs=("2026-x-aaaaaa",),
         on="slurm:debug",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hfbench.errors import HfbenchError
-from hfbench.paths import baselines_root, demo_model, expand, jobs_root, sweeps_root
+from hfbench.paths import baselines_root, demo_model, expand, jobs_root, sweeps_root, theme_folders
 
 MOST = 200
 """Jobs that are offered, the newest."""
@@ -95,6 +95,27 @@ def _places(begun: str) -> Iterator[Value]:
     yield from (("slurm:", "and a partition"), ("ray:", "auto, or //HOST:PORT"), ("ssh:", "and a host"))
 
 
+def _themes(begun: str) -> Iterator[Value]:
+    import tomllib
+
+    for folder in theme_folders():
+        for file in sorted(folder.glob("[!.]*.toml")):
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                yield str(tomllib.loads(file.read_text())["name"]), ""
+
+
+def _kernels(begun: str) -> Iterator[Value]:
+    from hfbench.gpu.kernels.loading import shipped
+
+    yield from ((name, "") for name in shipped())
+
+
+def _actions(begun: str) -> Iterator[Value]:
+    from hfbench.commands.known import summaries
+
+    yield from summaries().items()
+
+
 VALUES: dict[str, Callable[[str], Iterator[Value]]] = {
     "job": _jobs,
     "sweep": _sweeps,
@@ -104,5 +125,8 @@ VALUES: dict[str, Callable[[str], Iterator[Value]]] = {
     "model": _models,
     "environment": _environments,
     "device": _devices,
+    "theme": _themes,
+    "kernel": _kernels,
+    "action": _actions,
 }
 """What lists the words of a kind."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from hfbench.gpu.reading import Unavailable
 from hfbench.gpu.timing.formulas import Formula
 from hfbench.gpu.timing.machine import Watch
 from hfbench.gpu.timing.samples import Samples
-from hfbench.gpu.timing.stopping import MedianInterval, Stop
+from hfbench.gpu.timing.stopping import Budget, MedianInterval, Stop
 from hfbench.models.problem import counted
 from hfbench.models.reference import Location, resolve
 from hfbench.text import did_you_mean
@@ -140,6 +139,7 @@ class _Measurement:
         self.unchecked = ""
         self.rule = MedianInterval(width=request.ci, budget=request.budget, most=request.rounds, least=LEAST_ROUNDS)
         self.stop, self.seconds, self.rounds = Stop.BUDGET_SPENT, 0.0, 0
+        self.budget = Budget(request.budget)
         self.watch = Watch()
 
     def start(self, stack: ExitStack) -> None:
@@ -186,19 +186,20 @@ class _Measurement:
     def run_to_the_stop(self) -> None:
         """Rounds in which every loader has its turn in each state, beginning with another one each time."""
         self.watch = Watch()
-        began, stop = time.perf_counter(), None
+        self.budget, stop = Budget(self.request.budget), None
         self.run.progress("measure", 0.0, 1.0)
         while stop is None:
+            before = self.seconds
             turn = self.rounds % len(self.subjects)
             for subject in [*self.subjects[turn:], *self.subjects[:turn]]:
                 for state in self.states:
                     self._once(subject, state)
             self.rounds += 1
-            self.seconds = time.perf_counter() - began
+            self.seconds = self.budget.elapsed
             watched = self.watched()
             if not watched:
                 break
-            stop = self.rule.verdict(watched, self.seconds)
+            stop = self.rule.verdict(watched, self.seconds, self.seconds - before)
             self.run.progress("measure", 1.0 if stop else min(self.rule.share(watched, self.seconds), 0.999), 1.0)
         self.stop = stop or Stop.BUDGET_SPENT
         self.run.log(f"stopped after {counted(self.rounds, 'round')}: {self.stop}")
@@ -265,6 +266,8 @@ def _result(taken: _Measurement, folder: Path, chosen: Chosen) -> LoadResult:
         *(f"{state} was not measured: {why}" for state, why in taken.why_not.items()),
         *([f"whether the cache was cold could not be checked: {taken.unchecked}"] if taken.unchecked else []),
     ]
+    if taken.stop is Stop.BUDGET_SPENT and taken.watched():
+        notes.append(taken.budget.note(counted(taken.rounds, "round"), cold=False))
     if taken.device == "cpu":
         notes.append("on the CPU a mapped tensor stays in the page cache: its bytes were touched, not copied")
     told = verdicts(taken.watched(), rule=taken.rule, stop=taken.stop, company=company) if taken.watched() else []

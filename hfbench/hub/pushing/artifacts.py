@@ -18,6 +18,7 @@ from hfbench.hub.pushing.changes import digest_with, files_to_push
 from hfbench.hub.pushing.facts import FOLDERS, Artifact, ArtifactKind
 from hfbench.models.files import ModelFile, describe_file
 from hfbench.models.inventory.digest_cache import DigestCache
+from hfbench.paths import expand
 
 LABEL = "hfbench-artifact.json"
 MOST_LABEL = 64 << 10
@@ -49,7 +50,7 @@ def parcel(given: str, commit: str) -> Parcel:
     kind, colon, text = given.partition(":")
     if not colon or kind not in FOLDERS or not text:
         raise UsageError(f"{given!r} names no artifact", remedy=f"write KIND:PATH; kinds are {', '.join(FOLDERS)}")
-    path = Path(text).expanduser()
+    path = expand(text)
     if path.is_dir():
         folder, files = path, files_to_push(path)
     elif path.is_file():

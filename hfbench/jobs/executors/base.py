@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from hfbench.codec import decode, encode
-from hfbench.errors import HfbenchError
+from hfbench.errors import HfbenchError, MissingError
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.events import Event
 from hfbench.jobs.executors.spec import Where
@@ -26,6 +26,10 @@ FOUND_BY = ("SLURM_CONF", "SLURM_CLUSTERS", "RAY_ADDRESS")
 
 class ExecutorTrouble(HfbenchError):
     """An executor does not answer for now: the keeper tells the reason, waits and asks again. Nothing has failed."""
+
+
+class OutOfReach(MissingError):
+    """Nobody answers at a place: its address is wrong, or it is down. Whoever knows it as right may ask again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +113,8 @@ class Look:
     """ENDED: the last event to write where the worker left none; Finished never is one."""
     trouble: str = ""
     """What keeps the executor from knowing more, such as a connection that was cut; the job goes on."""
+    halted: str = ""
+    """Why a job that has begun does nothing, such as a scheduler that suspended it; it may stay so for as long."""
 
 
 class Executor(ABC):

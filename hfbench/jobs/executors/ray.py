@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from hfbench.errors import HfbenchError, MissingError, UsageError
+from hfbench.errors import HfbenchError, UsageError
 from hfbench.exits import Exit
 from hfbench.jobs.events import Died, Event, Failed, from_line
-from hfbench.jobs.executors.base import Executor, ExecutorTrouble, Kept, Look, Need, Phase
+from hfbench.jobs.executors.base import Executor, ExecutorTrouble, Kept, Look, Need, OutOfReach, Phase
 from hfbench.jobs.executors.mirror import Mirror
 from hfbench.jobs.executors.ray_attempt import ANSWER, LONG_POLL, Attempt, actor_name, archive, told_to_actor
 from hfbench.jobs.executors.ray_cluster import (
@@ -55,8 +55,8 @@ class Ray(Executor):
         self._attempts: dict[str, Attempt] = {}
 
     def refuse(self, needs: Sequence[Need]) -> None:
-        """UsageError for what no node could ever run, MissingError without Ray, or where nobody listens and nobody
-        did before; else no answer is no refusal.
+        """UsageError for what no node could ever run, MissingError without Ray, OutOfReach where nobody listens and
+        nobody did before; else no answer is no refusal.
         """
         wishes = [wanted(self.where, need) for need in needs]
         asked, there = _answers.get(self.where.target, (0.0, ()))
@@ -67,7 +67,7 @@ class Ray(Executor):
                 if asked:
                     return
                 remedy = "check the address, or start the head there: ray start --head --ray-client-server-port=PORT"
-                raise MissingError(error.found, where=self.where.text, remedy=remedy) from error
+                raise OutOfReach(error.found, where=self.where.text, remedy=remedy) from error
             except ExecutorTrouble:
                 return
             _answers[self.where.target] = time.monotonic(), there
@@ -268,8 +268,8 @@ class Ray(Executor):
         return Look(phase=Phase.ENDED, attempt=number, end=end)
 
     def _may_begin_again(self, kept: Kept) -> bool:
-        wanted_again = self.where.settings.requeue and not (kept.job.path / "cancel.json").exists()
-        return wanted_again and kept.placement.attempt < RETRIES
+        unwanted = (kept.job.path / "cancel.json").exists() or not kept.job.path.is_dir()
+        return self.where.settings.requeue and not unwanted and kept.placement.attempt < RETRIES
 
     def _how_it_died(self, attempt: Attempt, error: Exception) -> str:
         """In words: with its node, by a signal from outside, or before it could begin."""

@@ -6,7 +6,7 @@ import pytest
 
 from hfbench.gpu.timing.formulas import TPOT, TTFT
 from hfbench.gpu.timing.samples import Samples
-from hfbench.gpu.timing.stopping import MedianInterval, Stop
+from hfbench.gpu.timing.stopping import Budget, MedianInterval, Stop
 
 STEADY = [1.0, 1.001, 0.999] * 10
 LOOSE = [1.0, 2.0, 3.0] * 10
@@ -48,3 +48,23 @@ def test_the_share_follows_whatever_is_nearest_to_the_stop(values: list[float], 
 
 def test_without_an_interval_only_time_and_number_count() -> None:
     assert MedianInterval(most=100).share(watched([1.0] * 5), elapsed=0.0) == 0.05
+
+
+def test_a_sample_that_is_expected_to_end_after_the_budget_is_not_begun() -> None:
+    rule = MedianInterval(budget=10.0)
+    assert rule.verdict(watched([4.0, 4.0]), elapsed=8.0, expected=4.0) is Stop.BUDGET_SPENT
+    assert rule.verdict(watched([4.0]), elapsed=4.0, expected=4.0) is None
+
+
+def test_the_sample_that_gives_the_median_its_interval_may_end_after_the_budget() -> None:
+    rule = MedianInterval(budget=10.0)
+    assert rule.verdict(watched([1.8] * 5), elapsed=9.0, expected=1.8) is None
+    assert rule.verdict(watched([1.8] * 5), elapsed=10.0, expected=1.8) is Stop.BUDGET_SPENT
+    assert rule.verdict(watched([1.5, 1.6, 1.8, 1.5, 1.7, 1.6]), elapsed=9.0, expected=1.8) is Stop.BUDGET_SPENT
+
+
+def test_a_warm_up_leaves_the_budget_room_for_one_that_counts() -> None:
+    budget = Budget(100.0)
+    assert budget.warms_up_again(49.0)
+    assert not budget.warms_up_again(51.0)
+    assert Budget(0.0).spent

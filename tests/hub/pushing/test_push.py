@@ -223,7 +223,7 @@ def test_artifacts_lie_beside_the_model_and_are_found(model: Path, repo: str, tm
 
 def test_an_artifact_that_is_none_is_refused(repo: str, model: Path, tmp_path: Path) -> None:
     pushed(model, repo, create=True)
-    for given in ("engine", "film:/tmp", f"engine:{tmp_path}/nothing"):
+    for given in ("engine", "film:/tmp", f"engine:{tmp_path}/nothing", "engine:~nosuch"):
         with pytest.raises(UsageError):
             pushed(None, repo, artifacts=(given,))
 
