@@ -66,6 +66,8 @@ def left_to_cancel(snapshot: JobSnapshot) -> str:
     """Why a job that was to be cancelled is not over yet, and what becomes of it; empty for one that is."""
     if snapshot.state.over:
         return ""
+    if snapshot.unled:
+        return f"{snapshot.trouble}. It was asked to stop, but only a worker that sees its folder hears that"
     if snapshot.trouble:
         return f"{snapshot.trouble}. The job is left to be cancelled as soon as that is over"
     return "it has not stopped yet; its keeper goes on trying" if snapshot.on else "it has not stopped yet"
@@ -76,6 +78,8 @@ def _end_elsewhere(job: JobDirectory) -> JobSnapshot:
     end = time.monotonic() + job.grace + FAR_SLACK
     while True:
         snapshot = wait_until(job, lambda s: s.state.over or _unheard(s), timeout=end - time.monotonic())
+        if snapshot.unled:
+            return wait_until(job, lambda s: s.state.over, timeout=job.grace + SLACK)
         if not snapshot.state.over and _unheard(snapshot):
             snapshot = wait_until(job, lambda s: s.state.over or not _unheard(s), timeout=SLACK)
         if snapshot.state.over or _unheard(snapshot) or time.monotonic() >= end:

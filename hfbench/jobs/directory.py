@@ -27,6 +27,8 @@ RESERVE_BYTES = 16 * 1024
 """Kept aside in each folder, so that a job on a full disk can still say why it failed."""
 GRACE = 10.0
 """Seconds between asking a job to stop and killing it, unless its request says otherwise."""
+GONE = 3.0
+"""Seconds for which a job's folder has been away before it counts as removed: disks of other machines have lapses."""
 SHOWN = 5
 """Ids told of jobs that a word could mean, the latest."""
 KEPT_LOCK = "worker.lock"

@@ -125,6 +125,7 @@ def adopt(jobs: Iterable[JobDirectory]) -> int:
 
 def _launch_kept(root: Path, requests: Sequence[JobRequest], where: Where) -> tuple[JobDirectory, ...]:
     """Make the folders of jobs for elsewhere and start their keepers, one for as many as the executor takes at once."""
+    _current_folder()  # asked before anything else stumbles over one that is gone
     executor = executor_of(where)
     needs = [Need(gpus=request.gpus, command=tuple(request.command)) for request in requests]
     executor.refuse(needs)

@@ -10,7 +10,7 @@ from typing import Any
 
 from hfbench.codec import encode
 from hfbench.errors import error_from_parts
-from hfbench.jobs.directory import JobDirectory
+from hfbench.jobs.directory import KEPT_LOCK, JobDirectory, held
 from hfbench.jobs.events import (
     Artifact,
     Cancelled,
@@ -20,6 +20,7 @@ from hfbench.jobs.events import (
     Finished,
     Log,
     Metric,
+    Placed,
     Progress,
     Queued,
     Requeued,
@@ -28,13 +29,15 @@ from hfbench.jobs.events import (
     Trouble,
     Waiting,
 )
-from hfbench.jobs.executors.base import placement_of
+from hfbench.jobs.executors.base import PLACEMENT, placement_of
 from hfbench.jobs.state import State as State
 from hfbench.jobs.tail import EventTail, log_tail
 from hfbench.units import show_value
 
 KEPT_SAMPLES = 5000
 KEPT_LOGS = 200
+QUIET = 60.0
+"""Seconds without an event after which a job elsewhere, of which nothing else can be learnt, counts as gone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +109,8 @@ class JobSnapshot:
     """What keeps its executor, or its keeper, from knowing more; the job may go on all the same."""
     orphan: bool = False
     """True when its keeper is gone: `adopt` starts another, which learns how the job is."""
+    unled: bool = False
+    """True when its keeper is gone and cannot have a successor, though its worker goes on."""
     phases: tuple[PhaseProgress, ...] = ()
     series: dict[str, Series] = field(default_factory=dict)
     logs: tuple[Log, ...] = ()
@@ -185,7 +190,7 @@ class Follower:
         snapshot = self.fold(self._tail.read())
         if snapshot.on:
             snapshot = _where_it_stands(self.job, snapshot, alive)
-        if not alive and not snapshot.orphan and not snapshot.state.over:
+        if not alive and not snapshot.orphan and not snapshot.state.over and not snapshot.unled:
             snapshot = self._without_end(snapshot)
         if not snapshot.state.over and snapshot.state is not State.CANCELLING and self.job.read("cancel.json"):
             snapshot = replace(snapshot, state=State.CANCELLING)
@@ -229,7 +234,8 @@ class Follower:
     def _without_end(self, snapshot: JobSnapshot) -> JobSnapshot:
         """The state of a job that nobody works on and that did not say how it ended."""
         if self.job.read("result.json"):  # killed between the result and the last event: the work is whole
-            return replace(snapshot, state=State.FINISHED, ended=_mtime(self.job.path / "result.json"))
+            ended = _mtime(self.job.path / "result.json")
+            return replace(snapshot, state=State.FINISHED, ended=ended, reason="")
         if self.job.read("cancel.json"):
             return replace(snapshot, state=State.CANCELLED, ended=_mtime(self.job.events), reason="killed on request")
         when = _mtime(self.job.events) if self._tail.offset else snapshot.created
@@ -241,7 +247,7 @@ def _where_it_stands(job: JobDirectory, snapshot: JobSnapshot, alive: bool) -> J
     """With what its keeper knows that no event tells; a job whose keeper is gone may well go on."""
     placement = placement_of(job)
     if placement is None:
-        return snapshot
+        return _without_placement(job, snapshot, alive)
     orphan = not alive and not snapshot.state.over
     trouble = "its keeper is gone; hfbench starts another" if orphan else placement.trouble
     told: dict[str, Any] = {
@@ -251,6 +257,19 @@ def _where_it_stands(job: JobDirectory, snapshot: JobSnapshot, alive: bool) -> J
     }
     same = all(getattr(snapshot, name) == value for name, value in told.items())
     return snapshot if same else replace(snapshot, **told)
+
+
+def _without_placement(job: JobDirectory, snapshot: JobSnapshot, alive: bool) -> JobSnapshot:
+    """The same where executor.json cannot be read. What still writes, or holds its own lock, is not dead."""
+    handed_over = snapshot.place or (job.path / PLACEMENT).exists()
+    if alive or snapshot.state.over or not handed_over:
+        return snapshot if not snapshot.unled else replace(snapshot, unled=False, trouble="")
+    goes_on = held(job.path / KEPT_LOCK) or _mtime(job.events) > time.time() - QUIET
+    by_hand = f"if {snapshot.on} still has {snapshot.place or 'it'}, end it there by hand"
+    damaged = "executor.json in its folder cannot be read, so that its place cannot be asked"
+    if goes_on:
+        return replace(snapshot, unled=True, trouble=f"{damaged}; {by_hand}")
+    return replace(snapshot, unled=False, trouble="", reason=f"{damaged}, and nothing is heard of it; {by_hand}")
 
 
 def read_job(job: JobDirectory) -> JobSnapshot:
@@ -288,6 +307,8 @@ def _after(snapshot: JobSnapshot, event: Event) -> JobSnapshot:
             return replace(snapshot, state=State.QUEUED, device=event.device, waits_for=event.waits_for)
         case Waiting():
             return replace(snapshot, state=State.QUEUED, waits_for=event.reason)
+        case Placed():
+            return replace(snapshot, place=" on ".join(filter(None, (event.id, event.node))))
         case Trouble() if event.reason:
             return replace(snapshot, logs=(*snapshot.logs, _as_log(event))[-KEPT_LOGS:])
         case Running():

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hfbench.errors import HfbenchError
 from hfbench.exits import Exit
-from hfbench.jobs.directory import JobDirectory
+from hfbench.jobs.directory import GONE, JobDirectory
 from hfbench.jobs.events import Cancelled, Died, Event, Failed
 from hfbench.jobs.process import signal_name
 from hfbench.jobs.tail import has_final_event
@@ -53,7 +53,7 @@ class Ending:
     peak_rss: int
     oom_kills: int
     stopped_by: str
-    """`""` when nobody asked, else `cancel` or `timeout`."""
+    """`""` when nobody asked, else `cancel`, `timeout`, or `gone`: its folder was removed."""
     killed: bool
     """True when it did not stop in its grace time and was killed."""
 
@@ -95,7 +95,7 @@ def supervise(
         stopped_by=stopped_by,
         killed=killed,
     )
-    if not has_final_event(job) and not (kept and _stopped_by_a_scheduler(job, ending)):
+    if job.path.is_dir() and not has_final_event(job) and not (kept and _stopped_by_a_scheduler(job, ending)):
         write_final(job, last_words(ending, grace=job.grace, limit=job.request.get("timeout")))
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
@@ -105,7 +105,7 @@ def _stopped_by_a_scheduler(job: JobDirectory, ending: Ending) -> bool:
     """Whether a worker was stopped from outside while no cancel.json asks for it."""
     code = os.waitstatus_to_exitcode(ending.status)
     stopped = ending.stopped_by == "cancel" or code in (Exit.TERMINATED, -signal.SIGTERM)
-    return stopped and not (job.path / "cancel.json").exists()
+    return stopped and ending.stopped_by != "gone" and not (job.path / "cancel.json").exists()
 
 
 def last_words(ending: Ending, *, grace: float, limit: float | None) -> Event:
@@ -115,6 +115,8 @@ def last_words(ending: Ending, *, grace: float, limit: float | None) -> Event:
         allowed = f" of {show_seconds(limit)}" if limit else ""
         error = TookTooLong(f"ran longer than its time limit{allowed} and was stopped", remedy="raise the timeout")
         return Failed(error=error.parts())
+    if ending.stopped_by == "gone":
+        return Died(reason=f"stopped, because its folder had been away for {show_seconds(GONE)}")
     if ending.stopped_by == "cancel":
         how = f"killed after {show_seconds(grace)} of grace" if ending.killed else "stopped on request"
         return Cancelled(reason=how)
@@ -177,11 +179,14 @@ def _ask_to_stop(signum: int, frame: object) -> None:
 
 def _wait(child: int, job: JobDirectory, timeout: Callable[[], float | None], signals: int) -> tuple[str, bool]:
     """Wait for the child; stop it on request or when its time is over. (stopped by, killed)"""
-    stopped_by, asked_at, killed = "", 0.0, False
+    stopped_by, asked_at, killed, there_at = "", 0.0, False, time.monotonic()
     while not os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
         now = time.monotonic()
+        if job.path.is_dir():
+            there_at = now
         if not stopped_by:
-            stopped_by, asked_at = _reason_to_stop(job, timeout, signals, now), now
+            gone = "gone" if now > there_at + GONE else ""  # nobody could read of it any more, nor cancel it
+            stopped_by, asked_at = _reason_to_stop(job, timeout, signals, now) or gone, now
             if stopped_by:
                 _signal(child, signal.SIGTERM)
         elif not killed and now >= asked_at + job.grace:

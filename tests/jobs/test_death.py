@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sys
 import time
@@ -88,6 +89,14 @@ def test_a_running_job_is_not_removed(story: JobStory) -> None:
         remove(story.job)
     story.cancel().end()
     remove(story.job)
+    assert not story.job.path.exists()
+
+
+def test_a_job_whose_folder_is_removed_ends_with_all_its_processes(story: JobStory) -> None:
+    story.launch("toy.count", to=100_000, stubborn=True, grace=0.2).until(progress=1)
+    processes = [story.child, story.now.pid]
+    shutil.rmtree(story.job.path)
+    until(lambda: all(map(gone, processes)), "nobody can stop it any more", patience=15)
     assert not story.job.path.exists()
 
 

@@ -7,6 +7,7 @@ does not.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -20,8 +21,9 @@ from typing import Any, BinaryIO
 import hfbench
 from hfbench.errors import HfbenchError
 from hfbench.jobs.cancel import request_cancel
-from hfbench.jobs.directory import ID, JobDirectory, create, take_lock
-from hfbench.jobs.events import Cancelled, Died, Failed, Finished, from_line
+from hfbench.jobs.directory import ID, JobDirectory, create, take_lock, try_lock
+from hfbench.jobs.events import Cancelled, Died, Failed, Finished, from_line, to_line
+from hfbench.jobs.files import open_regular
 from hfbench.jobs.launch import start_worker
 from hfbench.jobs.process import signal_group
 from hfbench.jobs.snapshot import State, read_job
@@ -63,16 +65,17 @@ def _hello(sink: BinaryIO, told: dict[str, Any]) -> None:
 
 def _job(asked: dict[str, Any]) -> JobDirectory:
     """The job's folder here, with its worker started unless one was before."""
+    begun = int(asked["events"]) > 0
     root = expand(asked["folder"]) if asked["folder"] else jobs_root().with_name("far-jobs")
     name, request = str(asked["id"]), dict(asked["request"])
     if not ID.fullmatch(name):
         raise HfbenchError(f"{name!r} is no job id")
     job = JobDirectory(root / name)
     lock: int | None = None
-    if not job.path.exists():
+    if not job.path.exists() and not begun:  # what was removed while it ran is not run again
         with contextlib.suppress(FileExistsError):
             job, lock = create(root, str(request["action"]), request, job_id=name)
-    elif not job.events.stat().st_size:
+    elif not begun and not job.events.stat().st_size:
         lock = take_lock(job.lock)  # free: whoever made the folder was cut off before it could start the worker
     if lock is not None:
         (job.path / BOOT).write_text(_boot())
@@ -94,9 +97,9 @@ def _start(job: JobDirectory, lock: int) -> None:
 
 def _serve(job: JobDirectory, source: BinaryIO, sink: BinaryIO, events: int, log: int) -> None:
     """Send both files from these offsets on, and do what is asked, until the last event was sent or nobody listens."""
-    pause, over = LEAST, False
+    pause, over, worker = LEAST, False, _Worker(job)
     while True:
-        alive = job.alive()  # asked before reading: a worker writes its last event before it lets go
+        alive = worker.lives()  # asked before reading: a worker writes its last event before it lets go
         lines = read_at(job.events, events)
         lines = lines[: lines.rfind(b"\n") + 1]
         if text := read_at(job.log, log):
@@ -110,10 +113,36 @@ def _serve(job: JobDirectory, source: BinaryIO, sink: BinaryIO, events: int, log
             over = over or ends
             _send(sink, "events", lines)
         if not alive and not over and not lines:
-            _bury(job)
+            if job.path.is_dir():
+                _bury(job)
+            else:
+                over = True
+                _send(sink, "events", to_line(_removed(job)))
         pause = LEAST if lines or text else min(MOST, pause * 1.5)
         if select.select([source], [], [], pause)[0] and not _obey(job, source.readline()):
             return
+
+
+class _Worker:
+    """Tells whether the worker of a job lives, also when the folder was removed: its lock was opened before."""
+
+    def __init__(self, job: JobDirectory) -> None:
+        self._lock: int | None = None
+        with contextlib.suppress(OSError):
+            self._lock = open_regular(job.lock)
+
+    def lives(self) -> bool:
+        """True while a worker holds the lock."""
+        with contextlib.suppress(OSError):
+            if self._lock is not None and try_lock(self._lock, fcntl.LOCK_SH):
+                fcntl.flock(self._lock, fcntl.LOCK_UN)
+                return False
+        return self._lock is not None
+
+
+def _removed(job: JobDirectory) -> Died:
+    """The last event of a job whose folder here is gone; its worker has ended for that."""
+    return Died(reason=f"its folder on {socket.gethostname()}, {job.path}, was removed while it ran")
 
 
 def _send(sink: BinaryIO, what: str, data: bytes) -> None:

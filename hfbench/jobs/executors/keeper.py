@@ -115,7 +115,7 @@ class Keeper:
         for story in self.open:
             if not story.kept.placement.id and story.cancelled:
                 story.end(Cancelled(reason="stopped on request before it was handed over"))
-        unsent = [story for story in self.open if not story.kept.placement.id]
+        unsent = [story for story in self.open if not story.kept.placement.id and story.job.path.is_dir()]
         if not unsent:
             return
         ids = self.executor.submit([story.kept for story in unsent])
@@ -159,7 +159,10 @@ class Keeper:
         if look.attempt > placement.attempt:
             self._begin_again(story, look)
             return
-        self._bear(story, look.trouble)
+        if look.halted:
+            self._stand_still(story, look.halted)
+        else:
+            self._bear(story, look.trouble)
         if story.over:
             return
         if look.node and look.node != placement.node:
@@ -225,6 +228,11 @@ class Keeper:
         waited = time.monotonic() - story.suffers_since
         if story.suffers_since and waited > self.settings.patience:
             story.end(Died(reason=f"given up after {show_elapsed(waited)}: {trouble}"))
+
+    def _stand_still(self, story: Story, why: str) -> None:
+        """Tell why a job that has begun does nothing; no patience has an end for that."""
+        self.changed |= story.suffer(why)
+        story.suffers_since = 0.0
 
     def _give_up(self, error: HfbenchError) -> None:
         """End all open jobs with an error, and stop what may run of them."""

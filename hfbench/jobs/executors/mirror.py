@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.events import Placed, Requeued, Trouble, Waiting, from_line
@@ -32,14 +33,14 @@ class Mirror:
 
     def add_log(self, data: bytes) -> None:
         """Append what follows in the far output.log."""
-        with open(os.open(self.job.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644), "wb") as file:
-            file.write(data)
+        self._write(self.job.log, data)
         self.log += len(data)
 
     def add_events(self, data: bytes, bring_result: Callable[[], object]) -> None:
         """Append whole lines that follow in the far events.jsonl; before the last event, `bring_result()` is called.
 
-        When that raises, the last event is not here yet and will be asked for again.
+        When that raises, the last event is not here yet and will be asked for again. Nothing is kept of a job whose
+        folder here was removed.
         """
         *lines, torn = data.split(b"\n")
         assert not torn, "a far side sends whole lines"
@@ -52,16 +53,23 @@ class Mirror:
             before += line + b"\n"
         self._append(before)
         if last:
-            bring_result()
+            if self.job.path.is_dir():
+                bring_result()
             self._append(last)
             self.over = True
 
     def _append(self, lines: bytes) -> None:
-        if not lines:
-            return
-        with open(os.open(self.job.events, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644), "wb") as file:
-            file.write(lines)
+        if lines:
+            self._write(self.job.events, lines)
         self.events += len(lines)
+
+    def _write(self, path: Path, data: bytes) -> None:
+        try:
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except FileNotFoundError:
+            return
+        with open(fd, "wb") as file:
+            file.write(data)
 
 
 def _of_the_worker(job: JobDirectory) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import re
 import shlex
 import shutil
@@ -85,7 +84,11 @@ class Slurm(Executor):
 
     def stop(self, jobs: Sequence[Kept], *, hard: bool) -> None:
         ids = [kept.placement.id for kept in jobs if kept.placement.id]
-        ways: tuple[tuple[str, ...], ...] = (("--state=PENDING",), ("--state=RUNNING", "--batch", "--signal=TERM"))
+        ways: tuple[tuple[str, ...], ...] = (
+            ("--state=PENDING",),
+            ("--state=SUSPENDED",),  # no signal reaches its worker: Slurm lets it go on for that, and kills it in time
+            ("--state=RUNNING", "--batch", "--signal=TERM"),
+        )
         for words in ((),) if hard else ways:  # the worker on the node gives its work the grace of the job
             with contextlib.suppress(Refused):  # over meanwhile
                 call("scancel", "--quiet", *words, *ids)
@@ -138,15 +141,20 @@ class Slurm(Executor):
             _write_start(kept)
             with contextlib.suppress(FileExistsError):
                 (folder / str(kept.placement.index)).symlink_to(Path("..") / kept.job.id)
-        script = f'#!/bin/sh\nexec /bin/sh {shlex.quote(str(folder))}/"$SLURM_ARRAY_TASK_ID"/{START}\n'
+        mine = f'{shlex.quote(str(folder))}/"$SLURM_ARRAY_TASK_ID"'
+        script = f"#!/bin/sh\nexec /bin/sh {mine}/{START}\n"
+        log, begins_in = f"{str(folder).replace('%', '%%')}/%a/output.log", str(folder)
+        if "\\" in begins_in:  # Slurm takes it out of any path: the task has to find its log itself
+            log, begins_in = "/dev/null", "/"
+            script = f"#!/bin/sh\nexec /bin/sh {mine}/{START} >> {mine}/output.log 2>&1\n"
         words = [
             "--parsable",
             f"--job-name={token}",
             f"--array={','.join(str(kept.placement.index) for kept in group)}",
-            f"--output={str(folder).replace('%', '%%')}/%a/output.log",
+            f"--output={log}",
             "--open-mode=append",
             "--requeue" if self.where.settings.requeue else "--no-requeue",
-            f"--chdir={folder}",
+            f"--chdir={begins_in}",
             *self._words(gpus),
         ]
         return _sbatch(*words, stdin=script).strip().partition(";")[0]
@@ -194,17 +202,12 @@ def _sbatch(*words: str, stdin: str, patience: float = PATIENCE) -> str:
     """What sbatch prints; nodes that it says it lacks are asked for again before that is believed."""
     for seconds in AGAIN:
         try:
-            return call("sbatch", *words, stdin=stdin, env=_environment(), patience=patience)
+            return call("sbatch", *words, stdin=stdin, patience=patience)
         except Refused as refused:
             if NOT_YET not in refused.found.lower():
                 raise
         time.sleep(seconds)
-    return call("sbatch", *words, stdin=stdin, env=_environment(), patience=patience)
-
-
-def _environment() -> dict[str, str]:
-    """Variables for sbatch, which hands them to the job: none that would be taken for options."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("SBATCH_")}
+    return call("sbatch", *words, stdin=stdin, patience=patience)
 
 
 def _time(text: str) -> str:

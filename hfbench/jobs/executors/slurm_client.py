@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
 
 from hfbench.errors import MissingError, UsageError
 from hfbench.jobs.executors.base import ExecutorTrouble
@@ -25,6 +24,10 @@ PASSING = (
     "slurm_persist_conn_open",
 )
 """What is said while the controller, its network or munge is away."""
+OPTIONS = ("SBATCH_", "SQUEUE_", "SINFO_", "SCANCEL_", "SCONTROL_", "SALLOC_")
+"""What variables begin with by which these programs take options: one would hide jobs, or ask for another place."""
+WHOLE = {"LC_ALL": "C", "SLURM_BITSTR_LEN": "0"}
+"""Complaints in English, and the tasks of an array in full: else scontrol cuts their numbers off after 64 bytes."""
 UNCONFIGURED = "could not establish a configuration source"
 FORGOTTEN = "invalid job id"
 """What is said of a job that ended longer ago than MinJobAge, or that never was."""
@@ -34,9 +37,7 @@ class Refused(UsageError):
     """Slurm does not take the request."""
 
 
-def call(
-    program: str, *words: str, stdin: str = "", env: Mapping[str, str] | None = None, patience: float = PATIENCE
-) -> str:
+def call(program: str, *words: str, stdin: str = "", patience: float = PATIENCE) -> str:
     """What a program of Slurm prints. ExecutorTrouble where asking again may help, Refused with its own words else."""
     try:
         done = subprocess.run(
@@ -46,7 +47,8 @@ def call(
             text=True,
             errors="replace",
             timeout=patience,
-            env={**(os.environ if env is None else env), "LC_ALL": "C"},
+            env=_environment(),
+            cwd=_folder(),
             check=False,
         )
     except FileNotFoundError:
@@ -68,6 +70,21 @@ def call(
     if any(each in told.lower() for each in PASSING):
         raise ExecutorTrouble(f"slurmctld does not answer: {told}")
     raise Refused(told or f"{program} failed with status {done.returncode}", where="slurm")
+
+
+def _environment() -> dict[str, str]:
+    """Variables for a program of Slurm, with those that say which cluster; sbatch hands them to the job."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OPTIONS)}
+    return {**kept, **WHOLE}
+
+
+def _folder() -> str | None:
+    """A folder to run in: the current one, unless it was deleted since, which sbatch does not bear."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "/"
+    return None
 
 
 def _said(text: str, program: str) -> str:

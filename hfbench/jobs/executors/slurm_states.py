@@ -12,7 +12,8 @@ from hfbench.jobs.executors.base import Look, Phase
 from hfbench.jobs.supervise import TookTooLong
 
 WAITING = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD")
-RUNNING = ("RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT")
+SUSPENDED = "SUSPENDED"
+RUNNING = ("RUNNING", "COMPLETING", "CONFIGURING", SUSPENDED, "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT")
 LEAVING = "COMPLETING"
 """Also said of a task that is to begin again, while what its node had of it is cleared away."""
 NULL = ("", "(null)", "None", "N/A", "Unknown")
@@ -90,7 +91,9 @@ def look_of(task: Task, *, down: Mapping[str, str], node_before: str, begun: int
         return Look(phase=Phase.WAITING, reason=why, attempt=task.restarts)
     if task.state in RUNNING:
         again = _why_again(task, down, node_before) if node_before else ""
-        return Look(phase=Phase.RUNNING, node=task.node, reason=again, attempt=task.restarts)
+        return Look(
+            phase=Phase.RUNNING, node=task.node, reason=again, attempt=task.restarts, halted=_why_it_stands_still(task)
+        )
     return Look(phase=Phase.ENDED, node=task.node, attempt=task.restarts, end=last_event(task))
 
 
@@ -138,6 +141,14 @@ def last_event(task: Task) -> Event:
     return Died(reason=f"Slurm calls it {task.state or 'ended'}{on}, and its worker left no word")
 
 
+def _why_it_stands_still(task: Task) -> str:
+    """Why a task that has begun does nothing; empty for one that works."""
+    if task.state != SUSPENDED:
+        return ""
+    lets_go = f"scontrol resume {task.name} lets it go on"
+    return f"suspended in Slurm, by somebody or for a job that goes before it: {lets_go}"
+
+
 def _why_again(task: Task, down: Mapping[str, str], node: str) -> str:
     if node in down:
         return f"node {node} was lost ({down[node]})"
@@ -159,11 +170,12 @@ def _first_of_each(line: str) -> dict[str, str]:
 
 
 def _numbers(tasks: str) -> Iterator[int]:
-    """The numbers of `0-3,7%2`."""
+    """The numbers of `0-3,7%2` or `0-6:2`."""
     for part in tasks.partition("%")[0].split(","):
-        low, dash, high = part.partition("-")
+        ends, _, step = part.partition(":")
+        low, dash, high = ends.partition("-")
         if low.isdecimal() and (high.isdecimal() or not dash):
-            yield from range(int(low), int(high or low) + 1)
+            yield from range(int(low), int(high or low) + 1, max(1, _count(step)))
 
 
 def _count(text: str) -> int:

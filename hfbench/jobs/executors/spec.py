@@ -17,6 +17,16 @@ from hfbench.text import did_you_mean
 LOCAL = "local"
 TARGETS = {"slurm": "partition", "ray": "address", "ssh": "host"}
 """The setting that says which one of its kind is meant."""
+ONLY_FOR = {
+    "gpus": ("slurm", "ray"),
+    "cpus": ("slurm", "ray"),
+    "memory": ("slurm", "ray"),
+    "requeue": ("slurm", "ray"),
+    "python": ("ray", "ssh"),
+    "folder": ("ray", "ssh"),
+    **dict.fromkeys(("gres", "time", "account", "options"), ("slurm",)),
+}
+"""The kinds that heed a setting, where not all do."""
 FORMS = "local, slurm:PARTITION, ray://HOST:PORT, ray:auto, ssh:HOST, or a name of [executors] in config.toml"
 WORD = re.compile(r"[A-Za-z0-9_.@:\[\]%/+-]+")
 """What a partition, host or address is made of. None of it begins with `-`: it becomes a word of a command."""
@@ -57,7 +67,9 @@ def parse_on(text: str, named: Mapping[str, ExecutorConfig] | None = None) -> Wh
             raise BadPlace(f"{text!r}: local takes no settings", where="on", remedy="remove them")
         return Where()
     where = _by_form(base, text) or _by_name(base, text, read_config().executors if named is None else named)
-    return dataclasses.replace(where, text=text.strip(), settings=_with(where.settings, settings, text))
+    where = dataclasses.replace(where, text=text.strip(), settings=_with(where.settings, settings, text))
+    _refuse_unheeded(where)
+    return where
 
 
 def known_places(named: Mapping[str, ExecutorConfig] | None = None) -> tuple[str, ...]:
@@ -120,6 +132,16 @@ def _with(settings: ExecutorConfig, words: list[str], text: str) -> ExecutorConf
         if getattr(settings, name) < 0:
             raise BadPlace(f"{name} is {getattr(settings, name)}, which is below 0", where=text)
     return settings
+
+
+def _refuse_unheeded(where: Where) -> None:
+    """BadPlace for a setting that a place of this kind would pass over without a word."""
+    usual = ExecutorConfig()
+    for name, kinds in ONLY_FOR.items():
+        if where.kind not in (LOCAL, *kinds) and getattr(where.settings, name) != getattr(usual, name):
+            heeded = ", ".join(name for name, kinds in ONLY_FOR.items() if where.kind in kinds)
+            remedy = f"leave it out; {where.kind} takes {heeded}, poll, patience"
+            raise BadPlace(f"{name} is a setting of {' and '.join(kinds)} alone", where=where.text, remedy=remedy)
 
 
 def _value(hint: Any, value: str, name: str) -> Any:

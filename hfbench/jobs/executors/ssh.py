@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import select
-import shlex
 import shutil
-import subprocess
-import tarfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,7 +15,8 @@ from hfbench.jobs.cancel import SLACK
 from hfbench.jobs.executors.base import Executor, ExecutorTrouble, Kept, Look, Need, Phase
 from hfbench.jobs.executors.mirror import Mirror
 from hfbench.jobs.executors.spec import Where
-from hfbench.jobs.executors.ssh_client import FAILED, run_there, ssh_words
+from hfbench.jobs.executors.ssh_bring import LeftBehind, bring
+from hfbench.jobs.executors.ssh_client import run_there
 from hfbench.jobs.executors.ssh_session import Session, far_command
 
 USUAL_PYTHON = "python3"
@@ -26,8 +24,6 @@ ASKING = 20.0
 """Seconds for an answer while somebody waits for the launch, or for the far end to begin."""
 STEPS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before each try to connect again; the last stays."""
-STAYS = ("events.jsonl", "output.log", "request.json", "cancel.json", "lock", "reserve", "boot")
-"""Files of the far folder that are not brought over: they come as frames, or are of its own."""
 BELIEVED = 60.0
 """Seconds for which a host that took the last job is not asked again whether it takes another."""
 PROBE = """import sys
@@ -126,6 +122,7 @@ class Line:
         self._far_folder = executor.where.settings.folder
         self._trouble, self._tries, self._next = "", 0, 0.0
         self._wish, self._asked_at = "", 0.0
+        self._left_behind = LeftBehind()
 
     def connect(self) -> None:
         """Begin a session, if there is none: the far end begins the job if it has not."""
@@ -169,7 +166,8 @@ class Line:
             self._next = time.monotonic() + STEPS[min(self._tries, len(STEPS) - 1)]
             self._tries += 1
         self._tell_wish()
-        return Look(phase=Phase.RUNNING, node=self.host, trouble=self._trouble)
+        phase = Phase.ENDED if self._mirror.over else Phase.RUNNING
+        return Look(phase=phase, node=self.host, trouble=self._trouble)
 
     def pump(self) -> None:
         """Write down what has come; the result is fetched before the last event."""
@@ -181,43 +179,15 @@ class Line:
             else:
                 self._mirror.add_events(data, self._bring_result)
             if self._mirror.over:
-                self.session.send("forget")
+                if not self._left_behind.failed:
+                    self.session.send("forget")
                 return
         if self.session.hello is not None:
             self.folder = str(self.session.hello.get("folder") or "")
             self._trouble, self._tries = "", 0
 
     def _bring_result(self) -> None:
-        """Copy result, environment and artifacts here; ExecutorTrouble when that has to be tried again."""
-        hello = self.session.hello if self.session else None
-        folder = str((hello or {}).get("folder") or "")
-        if (hello or {}).get("rsync") and shutil.which("rsync"):
-            excluded = [f"--exclude=/{name}" for name in STAYS]
-            way = ["-e", shlex.join(ssh_words(self.host)), f"{self.host}:{folder}/", f"{self._job.path}/"]
-            _copy(["rsync", "-rt", "--partial", "--protect-args", *excluded, *way])
-        else:
-            excluded = [f"--exclude=./{name}" for name in STAYS]
-            self._bring_by_tar(far_command("tar", "-C", folder, *excluded, "-cf", "-", "."))
-
-    def _bring_by_tar(self, command: str) -> None:
-        with subprocess.Popen(
-            [*ssh_words(self.host), "--", self.host, command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
-        ) as process:
-            try:
-                with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
-                    archive.extractall(self._job.path, filter="data")
-            except (OSError, tarfile.TarError) as error:
-                process.kill()
-                raise ExecutorTrouble(f"the result cannot be brought over: {error}") from error
-        if process.returncode:
-            raise ExecutorTrouble(f"the result cannot be brought over: tar ends with status {process.returncode}")
-
-
-def _copy(words: Sequence[str]) -> None:
-    done = subprocess.run(
-        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
-    )
-    if done.returncode:
-        told = " ".join(done.stderr.split()) or f"status {done.returncode}"
-        where = "the connection was cut" if done.returncode == FAILED else told
-        raise ExecutorTrouble(f"the result cannot be brought over: {where}")
+        """Copy what the job made here, and tell in its log what did not come; ExecutorTrouble when to try again."""
+        hello = (self.session.hello if self.session else None) or {}
+        self._left_behind = bring(self.host, str(hello.get("folder") or ""), self._job, rsync=bool(hello.get("rsync")))
+        self._mirror.add_log("".join(f"{line}\n" for line in self._left_behind.lines()).encode())

@@ -7,7 +7,7 @@ import os
 import time
 from dataclasses import replace
 
-from hfbench.jobs.directory import KEPT_LOCK, JobDirectory, held
+from hfbench.jobs.directory import GONE, KEPT_LOCK, JobDirectory, held
 from hfbench.jobs.events import Event, Trouble
 from hfbench.jobs.executors.base import Kept
 from hfbench.jobs.tail import EventTail
@@ -23,6 +23,7 @@ class Story:
         self.told_reason = ""
         self.writes = held(kept.job.path / KEPT_LOCK)
         """True while a worker on another machine may append to the same files."""
+        self._there_at = time.monotonic()
         self.asked_at, self.killed = 0.0, False
         self.suffers_since = 0.0
         """When its present trouble began; 0 without any."""
@@ -43,12 +44,14 @@ class Story:
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody asked it to stop."""
-        return (self.job.path / "cancel.json").exists()
+        """Whether somebody asked it to stop, or removed its folder: nobody could ask any more then."""
+        if self.job.path.is_dir():
+            self._there_at = time.monotonic()
+        return (self.job.path / "cancel.json").exists() or time.monotonic() > self._there_at + GONE
 
     def tell(self, event: Event) -> None:
         """Append an event, but not while a worker on another machine may: executor.json tells what matters then."""
-        if not self.writes:
+        if not self.writes and self.job.path.is_dir():
             _end_torn_line(self.job)
             with EventWriter(self.job) as write:
                 write(event)
@@ -58,7 +61,8 @@ class Story:
         placement = replace(self.kept.placement, **changed)  # type: ignore[arg-type]
         if placement != self.kept.placement:
             self.kept = Kept(self.job, placement)
-            placement.write(self.job)
+            if self.job.path.is_dir():
+                placement.write(self.job)
 
     def suffer(self, trouble: str) -> bool:
         """Tell what keeps the executor from knowing more, or that nothing does any longer; True when it is new."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from daemons import free_ports, parent, processes_with
-from story import JobStory, until
+from story import JobStory, gone, until
 from worker_venv import make_worker_venv
 
 import hfbench
@@ -250,3 +250,12 @@ def kill_keeper(story: JobStory) -> None:
     (pid,) = processes_with("hfbench.jobs.executors.keeper", story.job.path)
     os.kill(pid, signal.SIGKILL)
     until(lambda: not story.job.alive(), "the keeper lives on")
+
+
+def test_a_job_whose_folder_is_removed_is_ended_on_its_node(ray_lab: RayLab, story: JobStory) -> None:
+    story.launch("toy.count", to=LONG, on=f"{ray_lab.address},poll=0.3").until(progress=1)
+    worker, keeper = story.child, processes_with(str(story.job.path))
+    assert keeper
+    shutil.rmtree(story.job.path)
+    until(lambda: all(map(gone, (worker, *keeper))), "it goes on, or its keeper does")
+    assert not story.job.path.exists()

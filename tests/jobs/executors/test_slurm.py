@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from hfbench.jobs.cancel import request_cancel
 from hfbench.jobs.directory import JobDirectory, job_ids
 from hfbench.jobs.executors.base import Need, placement_of
 from hfbench.jobs.executors.known import executor_of
+from hfbench.jobs.executors.slurm import Slurm
 from hfbench.jobs.executors.spec import parse_on
 from hfbench.jobs.follow import wait_until
 from hfbench.jobs.launch import JobRequest, adopt, launch_many
@@ -147,8 +149,11 @@ def test_a_killed_keeper_is_followed_by_another_that_loses_nothing(
 
 
 def test_a_keeper_killed_while_it_submitted_leaves_one_submission(
-    slurm: SlurmLab, story: JobStory, kill_keeper: Callable[[JobDirectory], None]
+    slurm: SlurmLab, story: JobStory, kill_keeper: Callable[[JobDirectory], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    options = ("SQUEUE_PARTITION", "SQUEUE_ACCOUNT", "SINFO_PARTITION", "SCANCEL_PARTITION", "SBATCH_PARTITION")
+    for name in options:
+        monkeypatch.setenv(name, "urgent")  # of a person who looks at other jobs
     story.launch("toy.count", on="slurm:closed,poll=0.3")
     until(lambda: bool(story.now.place), "it was not submitted")
     kill_keeper(story.job)
@@ -158,8 +163,81 @@ def test_a_keeper_killed_while_it_submitted_leaves_one_submission(
     adopt([story.job])
     until(lambda: bool(story.now.place), "the new keeper found nothing")
     assert placement_of(story.job) == told
+    for name in options:
+        monkeypatch.delenv(name)
     assert len(slurm.call("squeue", "-h", "--array").stdout.splitlines()) == 1
     story.cancel().expect_outcome("cancelled")
+    assert not slurm.call("squeue", "-h").stdout.strip()
+
+
+def test_no_task_of_an_array_is_overlooked_however_long_its_numbers_are(slurm: SlurmLab) -> None:
+    for numbers in (range(0, 180, 2), [number for number in range(200) if number % 11 in (0, 3, 4, 9)]):
+        words = ("-p", "closed", "-o", "/dev/null", f"--array={','.join(map(str, numbers))}", "--wrap=true")
+        array = slurm.call("sbatch", "--parsable", *words).stdout.strip()
+        executor = executor_of(parse_on("slurm:closed"))
+        assert isinstance(executor, Slurm)
+        assert set(executor._tasks(array)) == {f"{array}_{number}" for number in numbers}
+
+
+def test_a_job_whose_executor_json_is_damaged_goes_on_without_a_keeper_and_is_cancelled(
+    slurm: SlurmLab, story: JobStory, kill_keeper: Callable[[JobDirectory], None]
+) -> None:
+    worker = story.launch("toy.count", to=5000, on=DEBUG).until(progress=1).child
+    until(lambda: " on n" in story.now.place, "its node is not known")
+    kill_keeper(story.job)
+    (story.job.path / "executor.json").write_text("{")
+    assert adopt([story.job]) == 0
+    assert (story.now.state, story.now.unled) == ("running", True)
+    assert "end it there by hand" in story.now.trouble
+    story.cancel().expect_outcome("cancelled").expect_last_event("cancelled")
+    assert gone(worker)
+
+
+def test_a_suspended_job_says_so_and_can_be_cancelled(slurm: SlurmLab, story: JobStory) -> None:
+    story.launch("toy.count", to=5000, on=DEBUG).until(progress=1)
+    until(lambda: " on n" in story.now.place, "its node is not known")
+    worker, name = story.child, story.now.place.partition(" ")[0]
+    slurm.call("scontrol", "suspend", name)
+    until(lambda: f"scontrol resume {name} lets it go on" in story.now.trouble, f"last: {story.now}")
+    assert story.now.state == "running"
+    slurm.call("scontrol", "resume", name)
+    until(lambda: not story.now.trouble, f"last: {story.now}")
+    slurm.call("scontrol", "suspend", name)
+    story.cancel().expect_outcome("cancelled").expect_reason("stopped on request")
+    assert gone(worker)
+
+
+def test_a_job_whose_folder_is_removed_is_ended_and_the_others_of_its_batch_are_not(
+    slurm: SlurmLab, root: Path
+) -> None:
+    requests = [JobRequest(action="toy.count", params={"to": to}, on=DEBUG) for to in (5000, 300)]
+    removed, other = launch_many(root, requests)
+    ran = wait_until(removed, lambda s: s.state == "running", timeout=30)
+    shutil.rmtree(removed.path)
+    until(lambda: gone(ran.pid), "its worker goes on")
+    assert wait_until(other, lambda s: s.state.over, timeout=40).state == "finished"
+    until(lambda: not other.alive(), "the keeper stays")
+    assert not removed.path.exists()
+    assert not slurm.call("squeue", "-h").stdout.strip()
+
+
+def test_a_jobs_folder_with_a_backslash_and_a_per_cent_sign_serves(
+    slurm: SlurmLab, toy_actions: Path, tmp_path: Path
+) -> None:
+    story = JobStory(tmp_path / "back\\slash %a 'q'")
+    story.launch("toy.count", on=DEBUG).expect_outcome("finished")
+    assert story.job.log.read_text().endswith("counted 3\n")
+
+
+def test_from_a_folder_that_was_removed_nothing_is_launched_and_slurm_is_not_blamed(
+    slurm: SlurmLab, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    executor_of(parse_on(DEBUG)).refuse([Need()])
+    with pytest.raises(UsageError, match="the current folder is gone"):
+        launch_many(root, [JobRequest(action="toy.count", params={}, on=DEBUG)])
 
 
 def test_a_controller_that_is_down_is_told_and_waited_for(slurm: SlurmLab, new_story: Callable[[], JobStory]) -> None:

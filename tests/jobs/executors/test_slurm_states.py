@@ -28,6 +28,11 @@ def test_one_line_may_stand_for_many_waiting_tasks() -> None:
     assert [each.name for each in read_tasks(text)] == ["7_0", "7_2", "7_3", "7_4"]
 
 
+def test_numbers_may_be_told_with_a_step() -> None:
+    text = LINE.format(tasks="1,4-10:3%2", state="PENDING", reason="None", code="0:0", restarts=0, node="(null)")
+    assert [each.name for each in read_tasks(text)] == ["7_1", "7_4", "7_7", "7_10"]
+
+
 def test_what_a_user_names_a_folder_changes_no_state() -> None:
     assert task("RUNNING").state == "RUNNING"
     assert task("RUNNING").code == 0

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hfbench.jobs.directory import JobDirectory, create
+from hfbench.jobs.cancel import left_to_cancel
+from hfbench.jobs.directory import JobDirectory, create, take_lock
 from hfbench.jobs.events import Event, Finished, Metric, Placed, Progress, Requeued, Running, Trouble, Waiting, to_line
 from hfbench.jobs.executors.base import Placement
 from hfbench.jobs.executors.spec import parse_on
@@ -73,3 +74,25 @@ def test_a_job_without_a_keeper_is_not_called_dead_while_it_may_run_elsewhere(tm
     snapshot = read_job(job)
     assert (snapshot.state, snapshot.orphan) == ("running", True)
     assert "hfbench starts another" in snapshot.trouble
+
+
+@pytest.mark.parametrize("damage", [b"{", b"", b'{"v": 99}', bytes(40)])
+def test_a_job_whose_place_cannot_be_read_is_dead_only_when_nothing_is_heard_of_it(
+    tmp_path: Path, damage: bytes
+) -> None:
+    job, lock = create(tmp_path, "toy.count", {"on": "slurm:gpu", "params": {}})
+    os.close(lock)
+    tell(job, Placed(on="slurm:gpu", id="7_0"), Running())
+    (job.path / "executor.json").write_bytes(damage)
+    snapshot = read_job(job)
+    assert (snapshot.state, snapshot.unled) == ("running", True)
+    assert "cannot be read" in snapshot.trouble
+    assert "if slurm:gpu still has 7_0, end it there by hand" in left_to_cancel(snapshot)
+    os.utime(job.events, (0, 0))
+    kept = take_lock(job.path / "worker.lock")
+    assert kept is not None
+    assert read_job(job).state == "running", "its worker holds its lock"
+    os.close(kept)
+    snapshot = read_job(job)
+    assert (snapshot.state, snapshot.trouble) == ("died", "")
+    assert snapshot.reason.endswith("if slurm:gpu still has 7_0, end it there by hand")

@@ -17,6 +17,7 @@ from hfbench.jobs.executors.spec import BadPlace, Where, known_places, parse_on
 NAMED = {
     "h100": ExecutorConfig(kind="slurm", partition="gpu", gres="gpu:h100:1"),
     "box": ExecutorConfig(kind="ssh", host="me@box", python="/opt/py"),
+    "limited": ExecutorConfig(kind="ray", address="auto", options=("--hold",)),
     "here": ExecutorConfig(kind="local"),
     "odd": ExecutorConfig(kind="slrum"),
     "hostless": ExecutorConfig(kind="ssh"),
@@ -54,6 +55,10 @@ def test_settings_of_a_name_stand_and_those_behind_a_comma_go_before_them() -> N
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        ("ray://head:10001,time=1m", "time is a setting of slurm alone. Leave it out; ray takes gpus, cpus,"),
+        ("ssh:box,gpus=2", "gpus is a setting of slurm and ray alone"),
+        ("slurm:gpu,python=/opt/py", "python is a setting of ray and ssh alone"),
+        ("limited", "limited: options is a setting of slurm alone"),
         ("slrum:gpu", "did you mean 'slurm'"),
         ("h10", "did you mean 'h100'"),
         ("nowhere at all", "Give local, slurm:PARTITION"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import time
@@ -15,7 +16,7 @@ from story import JobStory, gone, until
 
 import hfbench
 from hfbench.errors import HfbenchError, MissingError, UsageError
-from hfbench.jobs.cancel import request_cancel
+from hfbench.jobs.cancel import cancel, request_cancel
 from hfbench.jobs.directory import JobDirectory, job_ids
 from hfbench.jobs.follow import snapshots
 from hfbench.jobs.launch import JobRequest, adopt, launch
@@ -50,13 +51,32 @@ def test_events_output_result_and_artifacts_come_over_and_nothing_stays_there(
     until(lambda: not far_folder(box, story).exists(), "the far folder stays")
 
 
-def test_without_rsync_tar_brings_the_same(
-    box: SshLab, story: JobStory, there: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("way", ["rsync", "tar"])
+def test_what_cannot_be_brought_over_is_told_and_holds_up_neither_the_rest_nor_the_result(
+    box: SshLab,
+    new_story: Callable[[], JobStory],
+    there: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
 ) -> None:
-    monkeypatch.setenv("PATH", str(box.bin))
-    snapshot = story.launch("toy.count", to=5, stray=True, on=there).end()
-    assert snapshot.result == {"count": 5, "doubled": 10.0}, snapshot
-    assert (story.job.path / "artifacts" / "stray").read_text().isdecimal()
+    if way == "tar":
+        monkeypatch.setenv("PATH", str(box.bin))
+    whole, torn = new_story().launch("toy.make", odd=True, on=there), new_story()
+    torn.launch("toy.make", until=str(tmp_path / "gate"), on=there).until("running")
+    (torn.job.path / "artifacts" / "deep" / "zeros.bin" / "in the way").mkdir(parents=True)
+    (tmp_path / "gate").touch()
+    whole.expect_outcome("finished")
+    assert (whole.job.path / "artifacts" / "deep" / "zeros.bin").stat().st_size == 1000
+    assert sorted(each.name for each in (whole.job.path / "artifacts").iterdir()) == ["deep"]
+    told = [line.rpartition(": ") for line in whole.job.log.read_text().splitlines()]
+    assert sorted(name for _, _, name in told) == ["artifacts/link", "artifacts/pipe"]
+    assert {what for what, _, _ in told} == {"hfbench: not brought over, as it is no plain file"}
+    until(lambda: not far_folder(box, whole).exists(), "the far folder stays")
+    torn.expect_outcome("finished")
+    assert torn.now.result
+    assert f"hfbench: what did not come is left in box:{far_folder(box, torn)}" in torn.job.log.read_text()
+    assert (far_folder(box, torn) / "artifacts" / "deep" / "zeros.bin").exists()
 
 
 @pytest.mark.parametrize(
@@ -203,6 +223,23 @@ def test_a_far_worker_that_vanished_is_told_and_a_restart_of_its_machine_named(
         (far_folder(box, story) / "boot").write_text(boot)
     story.kill(signal.SIGKILL, supervisor=True)
     story.expect_outcome("died").expect_reason(told).expect_log_tail("counted 1")
+
+
+def test_a_job_whose_far_folder_is_removed_ends_with_its_processes_and_is_not_begun_again(
+    box: SshLab, new_story: Callable[[], JobStory], there: str
+) -> None:
+    stories = [new_story().launch("toy.count", to=3000, lease=False, on=there) for _ in range(2)]
+    processes = [each for story in stories for each in (story.until(progress=1).child, story.now.pid)]
+    for story in stories:
+        shutil.rmtree(far_folder(box, story))
+    began = time.monotonic()
+    snapshot = cancel(stories[0].job)
+    assert (snapshot.state, time.monotonic() < began + 15) == ("died", True)
+    box.cut()
+    for story in stories:
+        story.expect_outcome("died").expect_reason("was removed while it ran").expect_last_event("died")
+        assert not far_folder(box, story).exists()
+    until(lambda: all(map(gone, processes)), "a far process goes on", patience=10)
 
 
 def test_the_word_of_a_far_worker_that_failed_stands(box: SshLab, story: JobStory, there: str) -> None:
