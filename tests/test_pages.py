@@ -45,6 +45,12 @@ def test_an_error_of_no_room_names_none() -> None:
     assert "page" not in error.parts()
 
 
+def test_a_page_is_found_by_its_last_name_where_no_other_has_that() -> None:
+    assert hfbench("docs", "read", "HB142").stdout == hfbench("docs", "read", "checks/HB142").stdout != ""
+    assert hfbench("docs", "read", "nightly").stdout.startswith("# ")
+    assert hfbench("docs", "read", "HB9999").returncode == 2
+
+
 def test_a_person_at_a_terminal_is_told_the_page_and_a_pipe_is_not() -> None:
     words = [sys.executable, "-m", "hfbench", "hub", "search", "x", "--endpoint", "nosuch"]
     ours, theirs = pty.openpty()

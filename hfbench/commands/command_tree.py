@@ -29,6 +29,7 @@ Kind = Literal[
     "place",
     "action",
     "theme",
+    "page",
 ]
 """What a word stands for, where it is none of some choices; empty for any text."""
 
@@ -46,6 +47,7 @@ KINDS: Mapping[str, Kind] = {
     "device": "device",
     "action": "action",
     "theme": "theme",
+    "page": "page",
     "runs_in": "environment",
     "environment": "environment",
     "file": "path",

@@ -64,10 +64,10 @@ def read_page(name: str) -> int:
     """Print a page: laid out on a terminal, as Markdown elsewhere; UsageError when there is none of that name."""
     folder = packaged_docs()
     known = page_names(folder)
-    if name.removesuffix(".md") not in known:
+    if (page := _page_meant(name.removesuffix(".md"), known)) is None:
         remedy = did_you_mean(name, known) or "hfbench docs list names all"
         raise UsageError(f"there is no page {name!r}" if name else "which page?", where="docs read", remedy=remedy)
-    text = (folder / f"{name.removesuffix('.md')}.md").read_text(encoding="utf-8")
+    text = (folder / f"{page}.md").read_text(encoding="utf-8")
     if sys.stdout.isatty():
         from hfbench.widgets.page_text import print_page
 
@@ -75,6 +75,14 @@ def read_page(name: str) -> int:
     else:
         print(text)
     return Exit.OK
+
+
+def _page_meant(name: str, known: Sequence[str]) -> str | None:
+    """The page of that name, else the only one that ends with it: `HB142` is checks/HB142."""
+    if name in known:
+        return name
+    found = [page for page in known if page.rpartition("/")[2].lower() == name.lower()]
+    return found[0] if len(found) == 1 else None
 
 
 def packaged_docs() -> Path:

@@ -52,6 +52,7 @@ LINES = {
     "hfbench actions bench.gen": "hfbench actions bench.generate",
     "hfbench doctor --on slu": "hfbench doctor --on slurm:",
     "hfbench doctor --on h10": "hfbench doctor --on h100",
+    "hfbench docs read recipes/nig": "hfbench docs read recipes/nightly",
     "hfbench jobs wait --js": "hfbench jobs wait --json",
     "hfbench completions zs": "hfbench completions zsh",
 }

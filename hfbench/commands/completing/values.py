@@ -116,6 +116,12 @@ def _actions(begun: str) -> Iterator[Value]:
     yield from summaries().items()
 
 
+def _pages(begun: str) -> Iterator[Value]:
+    from hfbench.commands.docs import packaged_docs, page_names
+
+    yield from ((name, "") for name in page_names(packaged_docs()))
+
+
 VALUES: dict[str, Callable[[str], Iterator[Value]]] = {
     "job": _jobs,
     "sweep": _sweeps,
@@ -128,5 +134,6 @@ VALUES: dict[str, Callable[[str], Iterator[Value]]] = {
     "theme": _themes,
     "kernel": _kernels,
     "action": _actions,
+    "page": _pages,
 }
 """What lists the words of a kind."""

@@ -63,7 +63,9 @@ class SshLab:
         self.bin = self.folder / "bin"
         self.config = self.folder / "config"
         self.far_home = self.folder / "far-home"
-        self._far_env = {"HFBENCH_HOME": str(self.far_home)}
+        home = self.folder / "home"  # what the shell of this machine's user does at its start is no part of a test
+        home.mkdir()
+        self._far_env = {"HFBENCH_HOME": str(self.far_home), "HOME": str(home)}
         self._ports = free_ports(3)
 
     def begin(self) -> None:
