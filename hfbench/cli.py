@@ -70,14 +70,15 @@ def _front_page(words: Sequence[str]) -> int:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if given.script is not None:
         return _script(given)
-    if given.check or given.dry_run or given.results or given.skip_missing or given.on:
-        raise UsageError("--check, --dry-run, --results, --skip-missing and --on need --script FILE")
+    if given.check or given.dry_run or given.results or given.skip_missing or given.on or given.json:
+        raise UsageError("--check, --dry-run, --results, --json, --skip-missing and --on need --script FILE")
     return _workbench(given)
 
 
 def _script(given: argparse.Namespace) -> int:
     from pathlib import Path
 
+    from hfbench.commands.script_shown import shown_by
     from hfbench.scripts.command import run_script
 
     return run_script(
@@ -87,6 +88,7 @@ def _script(given: argparse.Namespace) -> int:
         results=Path(given.results) if given.results else None,
         skip_missing=given.skip_missing,
         on=given.on,
+        shows=shown_by(as_json=given.json),
     )
 
 

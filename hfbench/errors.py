@@ -32,7 +32,8 @@ class HfbenchError(Exception):
         self.remedy = printable(remedy).rstrip(".")
         self._page = ""
         sentence = f"{self.where}: {self.found}" if self.where else self.found
-        super().__init__(f"{sentence}. {begun(self.remedy)}" if self.remedy else sentence)
+        end = "" if sentence.endswith("?") else "."
+        super().__init__(f"{sentence}{end} {begun(self.remedy)}" if self.remedy else sentence)
 
     @property
     def page(self) -> str:

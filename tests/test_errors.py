@@ -24,6 +24,10 @@ def test_the_sentence_says_where_what_and_what_to_do() -> None:
     assert (error.found, error.where, error.remedy) == ("batch 0 is too small", "bench.generate", "use at least 1")
 
 
+def test_a_question_is_not_ended_twice() -> None:
+    assert str(HfbenchError("did you mean 'fp32'?", remedy="write it")) == "did you mean 'fp32'? Write it"
+
+
 def test_a_command_in_a_remedy_is_written_as_it_is_typed() -> None:
     assert str(HfbenchError("no", remedy="hfbench demo makes one")) == "no. hfbench demo makes one"
 

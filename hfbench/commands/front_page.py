@@ -44,10 +44,13 @@ def parser(epilog: str = "") -> Parser:
         epilog=epilog,
     )
     made.add_argument("model", nargs="?", metavar="MODEL", help="open the workbench, on this model if one is given")
-    made.add_argument("--script", metavar="FILE", help="run a script without a terminal; results on stdout")
+    made.add_argument(
+        "--script", metavar="FILE", help="run a script; its results as lines of JSON, on a terminal for people"
+    )
     made.add_argument("--check", action="store_true", help="with --script: only check the script")
     made.add_argument("--dry-run", action="store_true", help="with --script: print the steps, run nothing")
     made.add_argument("--results", metavar="FILE", help="with --script: write the results here instead")
+    made.add_argument("--json", action="store_true", help="with --script: lines of JSON on a terminal, too")
     made.add_argument(
         "--on", default="", metavar="WHERE", help="with --script: where jobs run, such as slurm:PARTITION"
     )

@@ -17,6 +17,7 @@ from hfbench.errors import UsageError
 from hfbench.exits import Exit
 from hfbench.jobs.cancel import cancel, left_to_cancel, refuse_live, remove, request_cancel
 from hfbench.jobs.directory import JobDirectory, find_job
+from hfbench.jobs.doubt import MEANING, tells_doubt
 from hfbench.jobs.follow import log_lines
 from hfbench.jobs.history import History, JobRow
 from hfbench.jobs.launch import adopt
@@ -25,6 +26,7 @@ from hfbench.jobs.tail import log_tail
 from hfbench.line_width import USUAL, room
 from hfbench.models.problem import counted
 from hfbench.paths import jobs_root
+from hfbench.sweeps.naming import cell_in, only_values
 from hfbench.text import cells, clip, printable
 from hfbench.units import show_ago, show_elapsed
 
@@ -87,7 +89,8 @@ def _list(given: argparse.Namespace) -> int:
     elif not rows:
         print(f"no jobs yet in {printable(str(jobs_root()))}; hfbench bench generate MODEL starts one")
     else:
-        print("\n".join(table(rows, time.time(), room())))
+        lines = table(rows, time.time(), room())
+        print("\n".join([*lines, MEANING] if any(tells_doubt(row.headline) for row in rows) else lines))
     return Exit.OK
 
 
@@ -105,13 +108,26 @@ def table(rows: Sequence[JobRow], now: float, width: int = USUAL) -> list[str]:
 
 
 def _outcome(row: JobRow, width: int) -> str:
-    """The label and what came of the job, else its model; the label gives way first."""
+    """The label and what came of the job, else its model; the label gives way first, but not the cell of a sweep."""
     told = printable(row.headline if row.state is State.FINISHED else row.note)
     if not row.label:
         return clip(told or printable(row.model.rstrip("/").rpartition("/")[2]), width, ellipsis="...")
+    if cell := printable(cell_in(row.label)):
+        return _of_cell(printable(row.label), cell, told, width)
     left = max(LEAST_LABEL, width - cells(told) - 2) if told else width
     label = clip(printable(row.label), left, ellipsis="...")
     return clip(f"{label}: {told}" if told else label, width, ellipsis="...")
+
+
+def _of_cell(label: str, cell: str, told: str, width: int) -> str:
+    """A job of a sweep by what varies and its first figure, with as much of the rest as there is room for."""
+    values, first = only_values(cell), told.split("  ")[0]
+    if not told:
+        ways = [label, cell, values]
+    else:
+        ways = [f"{name}: {figures}" for name, figures in ((label, told), (cell, told), (cell, first), (values, first))]
+    fitting = (way for way in ways if cells(way) <= width)
+    return next(fitting, clip(ways[-1], width, ellipsis="..."))
 
 
 def _show(given: argparse.Namespace) -> int:

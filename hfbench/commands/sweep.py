@@ -11,16 +11,17 @@ from hfbench.codec import encode
 from hfbench.commands.parser import Parser
 from hfbench.errors import UsageError
 from hfbench.exits import Exit, complain
+from hfbench.jobs.doubt import MEANING
 from hfbench.line_width import cut_end
 from hfbench.paths import sweeps_root
 from hfbench.sweeps.folder import SweepFolder, find_sweep
 from hfbench.sweeps.grid import best_cell, undecided
-from hfbench.sweeps.model import CellView, SweepRow, SweepSnapshot, value_text
+from hfbench.sweeps.model import CellView, SweepRow, SweepSnapshot, counted_cells, state_word, value_text
 from hfbench.sweeps.naming import cells_named
 from hfbench.sweeps.snapshot import list_sweeps, read_sweep
 from hfbench.sweeps.table import csv_of_table, lines_of_table, notes_of_table, plain_table, table, usual_metrics
 from hfbench.text import printable
-from hfbench.units import show_ago, show_elapsed, show_value
+from hfbench.units import show_ago, show_elapsed
 
 LISTED = 20
 """Cells of one state that are shown one by one."""
@@ -114,7 +115,7 @@ def _show(given: argparse.Namespace) -> int:
 
 def describe(snapshot: SweepSnapshot) -> list[str]:
     """A sweep in lines: state, axes, places, times, what runs or went wrong, and its best cells."""
-    counts = ", ".join(f"{count} {state}" for state, count in snapshot.counts().items() if count)
+    counts = counted_cells(snapshot.counts(), snapshot.state, f"hfbench sweep resume {snapshot.name} runs them")
     lines = [f"{snapshot.name}  {snapshot.state}" + (f": {snapshot.reason}" if snapshot.reason else "")]
     axes = ["{}: {}".format(axis.name, ", ".join(map(value_text, axis.values))) for axis in snapshot.axes]
     left = f", ~{show_elapsed(snapshot.left_s)} left, from {snapshot.left_from}" if snapshot.left_s is not None else ""
@@ -128,7 +129,8 @@ def describe(snapshot: SweepSnapshot) -> list[str]:
         if cell := best_cell(snapshot, metric):
             figure = cell.metrics[metric]
             named = f"best, undecided, {metric}" if undecided(snapshot, metric) else f"best {metric}"
-            lines.append(f"  {named}: {show_value(figure.value, figure.unit)} in cell {cell.number} ({cell.label})")
+            lines.append(f"  {named}: {figure.text} in cell {cell.number} ({cell.label})")
+    lines += [f"  {MEANING}"] if snapshot.in_doubt else []
     return [printable(line) for line in lines]
 
 
@@ -140,7 +142,8 @@ def _waits(snapshot: SweepSnapshot) -> list[str]:
             waiting.setdefault(cell.reason, []).append(cell)
     named = {why: f"{cells[0].number} ({cells[0].label})" for why, cells in waiting.items()}
     others = {why: f" and {len(cells) - 1} more" if len(cells) > 1 else "" for why, cells in waiting.items()}
-    return [f"  queued {named[why]}{others[why]}: {why}" for why in list(waiting)[:LISTED]]
+    word = state_word("queued", snapshot.state)
+    return [f"  {word} {named[why]}{others[why]}: {why}" for why in list(waiting)[:LISTED]]
 
 
 def _cells(snapshot: SweepSnapshot, state: str) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hfbench.compare.conditions import Runs, ask
 from hfbench.compare.differences import common, differences, environment_differences
 from hfbench.compare.judging import WITHIN, Spoil, in_turns, judge_metric, judge_single, method_of, spoils_of_run
-from hfbench.compare.matching import Match, matched, sentence
+from hfbench.compare.matching import Match, matched, same_run, sentence
 from hfbench.compare.metrics import metrics_of, single_figures
 from hfbench.compare.reading import read_subject
 from hfbench.compare.result import CellComparison, CompareResult, MetricVerdict, Pair, Side
@@ -114,7 +114,7 @@ def _pair(a: Sided, b: Sided, matches: Match, within: float) -> Pair:
     if not matches.pairs:
         found = environment_differences(a.subject.environment, b.subject.environment)
     cells = tuple(_cell(one, other, matches, b, within) for one, other in matches.pairs)
-    told = sentence(a.subject, b.subject, found, matches)
+    told = sentence(a.subject, b.subject, found, matches, letter=b.side.letter, turns=b.turns)
     if matches.pairs and not any(cell.metrics for cell in cells):
         told = _nothing(a, b, cells)
     return Pair(
@@ -192,6 +192,7 @@ def _places(matches: Match, sided: Sided) -> Iterator[Runs]:
             letter=letter,
             place=b.place or a.place,
             paired=sided.turns,
+            same=not sided.turns and same_run(a, b),
             spoils=tuple(_spoils(a, b, sided)),
             a_lacks=_no_result(a),
             b_lacks=_no_result(b),

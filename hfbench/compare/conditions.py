@@ -36,6 +36,8 @@ class Runs:
     letter: str = "B"
     place: str = ""
     paired: bool = False
+    same: bool = False
+    """Both are one run: a share of A tells nothing then."""
     spoils: tuple[Spoil, ...] = ()
     a_lacks: str = ""
     b_lacks: str = ""
@@ -98,6 +100,8 @@ def _asked(wish: Wish, runs: Runs) -> tuple[Outcome, str]:
         return _of_one(wish, theirs, runs)
     if ours is None:
         return Outcome.NOT_ASKED, f"not asked: A has no {wish.path}{_why(runs.a_lacks)}"
+    if runs.same:
+        return Outcome.UNDECIDED, f"A and {runs.letter} are the same run, and tell nothing of a change"
     if ours.unit == theirs.unit and isinstance(ours, Single) and isinstance(theirs, Single):
         return _of_figures(wish, ours, theirs)
     if ours.unit == theirs.unit and isinstance(ours, Metric) and isinstance(theirs, Metric):

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from hfbench.compare.jobs import led_to
 from hfbench.compare.metrics import number
 from hfbench.compare.result import Difference
 from hfbench.compare.subject import Measured
+from hfbench.models.identity import names_a_commit
+from hfbench.models.reference import DEMO
 from hfbench.text import printable
 from hfbench.units import show_bytes
 
@@ -39,16 +42,46 @@ def common(found: Iterable[tuple[Difference, ...]]) -> tuple[Difference, ...]:
     return tuple(dict.fromkeys(each for several in found for each in several))
 
 
+def same_model(a: Measured, b: Measured) -> bool:
+    """Whether two runs were of one model, however each was asked for it.
+
+    What references led to decides where it can be compared: a commit anywhere, a folder on one host.
+    """
+    one, other = _led_to(a), _led_to(b)
+    if one and one == other:
+        return True
+    asked = a.params.get("model")
+    if asked != b.params.get("model"):
+        return False
+    commits = names_a_commit(one) and names_a_commit(other)
+    one_host = asked != DEMO and a.environment.get("host") == b.environment.get("host")
+    return not (one and other and (commits or one_host))
+
+
+def _led_to(measured: Measured) -> str:
+    """What the model of a run led to; runs that an older hfbench kept tell it in their results alone."""
+    return measured.led_to or led_to({}, measured.result)
+
+
+def _models(a: Measured, b: Measured) -> tuple[object, object]:
+    """What to call two models that differ: as they were asked for, unless that is the same."""
+    one, other = a.params.get("model"), b.params.get("model")
+    return (_led_to(a), _led_to(b)) if one == other else (one, other)
+
+
 ORDER = ("model", "setting", "hardware", "software", "machine")
 
 
 def _settings(a: Measured, b: Measured) -> Iterator[Difference]:
     axes = {*a.values, *b.values}
     given = {*a.params, *b.params} - axes
-    for name in sorted(given, key=lambda each: (each not in ("model", "kernel"), each in ENDING, each)):
+    if "model" not in axes and not same_model(a, b):
+        yield _difference("model", "model", *_models(a, b))
+    given -= {"model"}
+    for name in sorted(given, key=lambda each: (each != "kernel", each in ENDING, each)):
         one, other = a.params.get(name), b.params.get(name)
         if one != other:
-            yield _difference("model" if name in ("model", "kernel") else "setting", name, one, other)
+            yield _difference("model" if name == "kernel" else "setting", name, one, other)
     for name in RESOLVED:
         one, other = ((each.result or {}).get(name) for each in (a, b))
         if one != other and None not in (one, other) and name not in axes and a.params.get(name) == b.params.get(name):

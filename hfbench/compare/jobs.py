@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from hfbench.compare.subject import Measured, Subject
 from hfbench.jobs.directory import ID, JobDirectory
 from hfbench.jobs.snapshot import JobSnapshot, State, read_job
+from hfbench.models.identity import folder_identity, identity
 from hfbench.paths import jobs_root
 
 
@@ -45,7 +47,16 @@ def measured_of(
         on=str(job.request.get("on") or ""),
         created=snapshot.created,
         seconds=snapshot.elapsed() if snapshot.state.over else None,
+        led_to=led_to(snapshot.params, snapshot.result, str(job.request.get("cwd") or "")),
     )
+
+
+def led_to(params: Mapping[str, Any], result: Mapping[str, Any] | None, cwd: str = "") -> str:
+    """What the model of a run led to: as its result tells, else as its reference leads today; empty without a model."""
+    folder, model = (result or {}).get("folder"), params.get("model")
+    if isinstance(folder, str) and os.path.isabs(path := os.path.join(cwd, folder)):
+        return folder_identity(path)
+    return identity(model, cwd) if isinstance(model, str) and model else ""
 
 
 def local_job(job_id: object) -> JobDirectory | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hfbench.compare.metrics import metrics_of
 from hfbench.compare.result import Difference
 from hfbench.compare.subject import Measured, Subject, cell_label
 from hfbench.models.problem import counted
@@ -50,15 +51,32 @@ def matched(a: Subject, b: Subject) -> Match:
     )
 
 
-def sentence(a: Subject, b: Subject, found: Sequence[Difference], match: Match) -> str:
-    """What is compared, and what speaks for reading the figures with care."""
+def same_run(a: Measured, b: Measured) -> bool:
+    """Whether two results are one and the same: of one job, or where a job is not known, with the same samples."""
+    if a.result is None or b.result is None:
+        return False
+    if a.job and b.job:
+        return a.job == b.job
+    ours, theirs = (_samples(each) for each in (a, b))
+    return bool(ours) and ours == theirs
+
+
+def _samples(measured: Measured) -> dict[str, tuple[float, ...]]:
+    """The samples of every metric that has some."""
+    return {name: each.values for name, each in metrics_of(measured.result).items() if len(each.values) > 1}
+
+
+def sentence(
+    a: Subject, b: Subject, found: Sequence[Difference], match: Match, *, letter: str = "B", turns: bool = False
+) -> str:
+    """What is compared, and what speaks for reading the figures with care. Sides taken in `turns` share one job."""
     if not match.pairs:
         if not a.measured or not b.measured:
             return "nothing was compared: one side is empty"
         return f"nothing was compared: no cell of B has the values of a cell of A ({_axes(a)} against {_axes(b)})"
     told = [_what(a, b, match)]
-    if a.kind == b.kind and a.name == b.name and not match.one_with_all and a.measured == b.measured:
-        told.append("both are the same run")
+    if not turns and all(same_run(one, other) for one, other in match.pairs):
+        told.insert(0, f"A and {letter} are the same run, and tell nothing of a change")
     about: dict[str, list[str]] = {}
     for each in found:
         about.setdefault(each.about, []).append(each.name)

@@ -11,7 +11,7 @@ from typing import Any
 
 from hfbench.codec import decode
 from hfbench.compare.baselines import file_of, names, read_baseline
-from hfbench.compare.jobs import job_subject, local_job
+from hfbench.compare.jobs import job_subject, led_to, local_job
 from hfbench.compare.metrics import number
 from hfbench.compare.replayed import Replayed
 from hfbench.compare.subject import Measured, Subject
@@ -181,6 +181,9 @@ def _single(data: dict[str, Any], path: Path, given: str) -> Subject:
         environment=(source.read("environment.json") or {}) if source else {},
         job=source.id if source else "",
         created=source.created if source else None,
+        led_to=led_to(
+            params if isinstance(params, dict) else {}, result, str(source.request.get("cwd") or "") if source else ""
+        ),
     )
     return Subject(
         given=given,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hfbench.compare.jobs import local_job, measured_of
+from hfbench.compare.jobs import led_to, local_job, measured_of
 from hfbench.compare.metrics import number
 from hfbench.compare.subject import Asked, CellKey, Measured, cell_key, value_key
 from hfbench.jobs.snapshot import read_job
@@ -73,6 +73,7 @@ class Replayed:
             job=str(event.get("job") or ""),
             created=number(event.get("at")),
             seconds=number(event.get("duration_s")),
+            led_to=led_to({}, _whole(event)),
         )
 
 

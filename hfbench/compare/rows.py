@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from hfbench.compare.jobs import led_to
 from hfbench.compare.metrics import NAMING, is_summary
-from hfbench.compare.subject import Subject
+from hfbench.compare.subject import Measured, Subject
 
 SHARED = ("verdicts", "model", "device", "dtype", "threads")
 """What a result tells of all its rows; rows may tell otherwise."""
@@ -33,10 +34,22 @@ def rows_of(subject: Subject) -> list[Subject]:
         replace(
             subject,
             name=_name(row, place),
-            measured=(replace(whole, params=_params(whole.params, row), result={**shared, **_figures(row)}),),
+            measured=(_measured(whole, row, shared),),
         )
         for place, row in enumerate(measured)
     ]
+
+
+def _measured(whole: Measured, row: Mapping[str, Any], shared: Mapping[str, Any]) -> Measured:
+    """A row as a run of its own; a row may be of another model."""
+    params = _params(whole.params, row)
+    own = params.get("model") != whole.params.get("model")
+    return replace(
+        whole,
+        params=params,
+        result={**shared, **_figures(row)},
+        led_to=led_to(params, None) if own else whole.led_to,
+    )
 
 
 def _params(params: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:

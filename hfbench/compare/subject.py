@@ -34,6 +34,8 @@ class Measured:
     """Where it ran, when that was not told as local."""
     created: float | None = None
     seconds: float | None = None
+    led_to: str = ""
+    """What its model led to: `org/name@commit`, or the real path of a folder; empty where that is not known."""
 
     @property
     def cell(self) -> CellKey:

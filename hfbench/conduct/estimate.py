@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ from hfbench.jobs.directory import JobDirectory
 from hfbench.jobs.history import History, JobRow
 from hfbench.jobs.snapshot import read_job
 from hfbench.jobs.state import State
+from hfbench.models.identity import identity
 from hfbench.models.problem import counted
 from hfbench.scripts.plan import Plan, PlannedStep
 
@@ -26,6 +27,8 @@ SPENT = "budget-spent"
 OF_BUDGETS = "the budgets, loading not counted"
 
 Key: TypeAlias = tuple[str, str]
+"""An action, and what its model leads to."""
+LeadsTo: TypeAlias = Callable[[str], str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +77,10 @@ class _Earlier:
         return _Within(seconds, seconds / rounds if rounds else 0.0, result.get("stop_reason") == SPENT)
 
     def differs(self, values: Mapping[str, Any]) -> int:
-        """In how many fields a request is another one; the budget is reckoned with and not counted."""
-        return sum(self.params.get(name, value) != value for name, value in values.items() if name != BUDGET)
+        """In how many fields a request is another one. The budget is reckoned with and not counted, and the model is
+        the same, however it was written."""
+        fields = [name for name in values if name not in (BUDGET, "model")]
+        return sum(self.params.get(name, values[name]) != values[name] for name in fields)
 
     def scaled(self, values: Mapping[str, Any]) -> float:
         """Seconds a request would have taken in its place: as long to start, then in proportion to the tokens of an
@@ -115,14 +120,15 @@ def estimate(plan: Plan, jobs: Path) -> Estimate | None:
     """The mean time of a cell: of each step by the finished jobs of its action and model that are most like it, else by
     its budget; None where a step that is a job has neither."""
     steps = [step for _, step in plan if not step.spec.inline]
-    earlier, sources = _earlier({_key(step) for step in steps}, jobs), _Sources()
+    leads_to, sources = cache(identity), _Sources()
+    earlier = _earlier({_key(step, leads_to) for step in steps}, jobs, leads_to)
     known: dict[tuple[Any, ...], float] = {}
     total = 0.0
     for step in steps:
         values = step.spec.values(step.request)
         same = (step.spec.name, *map(repr, values.values()))
         if same not in known:
-            seconds = _seconds(step, values, earlier.get(_key(step), ()), sources)
+            seconds = _seconds(key := _key(step, leads_to), values, earlier.get(key, ()), sources)
             if seconds is None:
                 return None
             known[same] = seconds
@@ -130,10 +136,8 @@ def estimate(plan: Plan, jobs: Path) -> Estimate | None:
     return Estimate(cell_s=total / len(plan.cells), source=sources.words())
 
 
-def _seconds(
-    step: PlannedStep, values: Mapping[str, Any], earlier: Sequence[_Earlier], sources: _Sources
-) -> float | None:
-    """Seconds of one step; None where nothing tells."""
+def _seconds(key: Key, values: Mapping[str, Any], earlier: Sequence[_Earlier], sources: _Sources) -> float | None:
+    """Seconds of one step of an action and a model; None where nothing tells."""
     if not earlier:
         sources.budgets |= bool(values.get(BUDGET))
         return _number(values.get(BUDGET)) or None
@@ -141,20 +145,23 @@ def _seconds(
     like = [each for each, count in zip(earlier, differ, strict=True) if count == min(differ)]
     found = [each.scaled(values) for each in like]
     sources.jobs |= {each.job.id for each in like}
-    sources.actions.add(step.spec.name)
-    sources.models.add(_key(step)[1])
+    sources.actions.add(key[0])
+    sources.models.add(key[1])
     sources.scaled |= any(abs(one - each.seconds) > 1e-9 for one, each in zip(found, like, strict=True))
     return statistics.median(found)
 
 
-def _earlier(wanted: set[Key], jobs: Path) -> dict[Key, list[_Earlier]]:
+def _earlier(wanted: set[Key], jobs: Path, leads_to: LeadsTo) -> dict[Key, list[_Earlier]]:
     """The latest finished jobs of each action and model."""
     found: dict[Key, list[_Earlier]] = {}
     if not wanted:
         return found
+    actions = {action for action, _ in wanted}
     with closing(History(jobs)) as history:
         for row in history.rows():
-            key = row.action, row.model
+            if row.action not in actions:
+                continue
+            key = row.action, leads_to(row.model)
             if row.state is State.FINISHED and key in wanted and len(found.get(key, ())) < LOOKED_AT:
                 found.setdefault(key, []).append(_Earlier(JobDirectory(jobs / row.id), _took(row)))
     return found
@@ -164,10 +171,10 @@ def _took(row: JobRow) -> float:
     return row.seconds(row.ended or row.created)
 
 
-def _key(step: PlannedStep) -> Key:
-    """Action and model as the history tells them."""
+def _key(step: PlannedStep, leads_to: LeadsTo) -> Key:
+    """Action and model, by what it leads to: the history has it as it was written."""
     values = step.spec.values(step.request)
-    return step.spec.name, str(values.get("model") or values.get("kernel") or "")
+    return step.spec.name, leads_to(str(values.get("model") or values.get("kernel") or ""))
 
 
 def _tokens(values: Mapping[str, Any]) -> float:

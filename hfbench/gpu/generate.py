@@ -22,7 +22,7 @@ from hfbench.gpu.roofline import Roofline, roofline, step_work
 from hfbench.gpu.telemetry.attach import WhileRunning
 from hfbench.gpu.telemetry.use import GpuUse
 from hfbench.gpu.timing import formulas
-from hfbench.gpu.timing.machine import Watch
+from hfbench.gpu.timing.machine import Company, Watch
 from hfbench.gpu.timing.samples import Samples
 from hfbench.gpu.timing.stopping import Budget, MedianInterval, Stop
 from hfbench.gpu.timing.verdicts import Verdict, judge
@@ -219,7 +219,7 @@ def _result(taken: _Measurement, opened: Opened, *, use: GpuUse | None) -> Gener
     company, peak = taken.watch.company(), peak_memory(loaded.device)  # before the ceilings take memory and time
     return GenerateResult(
         model=request.model,
-        folder=str(opened.location.folder),
+        folder=str(opened.location.folder.absolute()),
         device=str(loaded.device),
         device_name=opened.gpu.name if opened.gpu else platform.machine(),
         dtype=loaded.dtype,
@@ -238,7 +238,7 @@ def _result(taken: _Measurement, opened: Opened, *, use: GpuUse | None) -> Gener
         ci=request.ci,
         budget=request.budget,
         metrics=_metrics(taken),
-        verdicts=_verdicts(taken, company, use),
+        verdicts=_verdicts(taken, opened, company, use),
         machine=company,
         peak_memory=peak,
         output_ids=outputs,
@@ -282,7 +282,7 @@ def _metrics(taken: _Measurement) -> Metrics:
     )
 
 
-def _verdicts(taken: _Measurement, company: Any, use: GpuUse | None) -> list[Verdict]:
+def _verdicts(taken: _Measurement, opened: Opened, company: Company, use: GpuUse | None) -> list[Verdict]:
     return judge(
         taken.watched,
         rule=taken.rule,
@@ -291,6 +291,7 @@ def _verdicts(taken: _Measurement, company: Any, use: GpuUse | None) -> list[Ver
         varies=taken.varies(),
         overflow=taken.overflow(),
         throttle=use.throttle if use else None,
+        threads=opened.cpu_threads,
     )
 
 

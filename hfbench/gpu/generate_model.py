@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hfbench.errors import HfbenchError, MissingError, UsageError
 from hfbench.gpu.devices import Gpu
 from hfbench.gpu.loading.ahead import read_weights
+from hfbench.jobs.fingerprint import set_variable
 from hfbench.models.facts import ModelSummary
 from hfbench.models.problem import counted
 from hfbench.models.reference import Location
@@ -86,8 +87,8 @@ def import_libraries(run: Run) -> None:
 
 def stay_offline() -> None:
     """Forbid network access to the Hub libraries; must come before they are imported."""
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    os.environ["TRANSFORMERS_OFFLINE"] = "1"
+    set_variable("HF_HUB_OFFLINE", "1")
+    set_variable("TRANSFORMERS_OFFLINE", "1")
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # so that cuda:N is the N of the driver and the leases
 
 

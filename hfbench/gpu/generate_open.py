@@ -40,6 +40,11 @@ class Opened:
     words: Words
     threads: int
 
+    @property
+    def cpu_threads(self) -> int:
+        """Threads that compute: 0 where a GPU does."""
+        return 0 if self.gpu else self.threads
+
     def refuse_overlong(self, tokens: int, what: str, *, remedy: str) -> None:
         """UsageError when so many tokens, `what` in words, are more than the context holds."""
         limit = context_length(self.config)

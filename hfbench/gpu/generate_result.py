@@ -11,6 +11,7 @@ from hfbench.gpu.telemetry.use import GpuUse
 from hfbench.gpu.timing.machine import Company
 from hfbench.gpu.timing.samples import Summary
 from hfbench.gpu.timing.verdicts import Verdict
+from hfbench.jobs.doubt import SIGN, doubt, samples_for
 from hfbench.line_width import cut, cut_end, paragraph
 from hfbench.models.problem import counted
 from hfbench.text import printable
@@ -155,7 +156,14 @@ class GenerateResult:
     @property
     def headline(self) -> str:
         """The figures this measurement is remembered by."""
-        return f"tpot {show_seconds(self.metrics.tpot.p50)}  {show_value(self.metrics.throughput.p50, 'tok/s')}"
+        tpot, throughput = self.metrics.tpot, self.metrics.throughput
+        told = f"tpot {show_seconds(tpot.p50)}{self._doubt(tpot)}"
+        return f"{told}  {show_value(throughput.p50, 'tok/s')}{self._doubt(throughput)}"
+
+    def _doubt(self, summary: Summary) -> str:
+        """The sign of doubt where anything speaks against a median."""
+        words = (each.word for each in self.verdicts)
+        return SIGN if doubt(summary.n, interval=summary.ci_low is not None, verdicts=words) else ""
 
     def lines(self) -> list[str]:
         """The result for people, as wide as the terminal."""
@@ -212,9 +220,15 @@ def _table(metrics: Metrics) -> list[str]:
     rows = [f"{'metric':<14}{'p50':>10}{'p90':>10}{'p99':>10}  {'95% of median':<23}{'n':>6}"]
     for name in ("ttft", "tpot", "itl", "e2e", "throughput", "prefill_rate"):
         summary: Summary = getattr(metrics, name)
-        cells = "".join(f"{_shown(value, summary.unit):>10}" for value in (summary.p50, summary.p90, summary.p99))
+        cells = "".join(f"{_statistic(summary, name):>10}" for name in ("p50", "p90", "p99"))
         rows.append(f"{NAMES.get(name, name):<14}{cells}  {_interval(summary):<23}{summary.n:>6}")
     return rows
+
+
+def _statistic(summary: Summary, name: str) -> str:
+    """A statistic, or how many samples there are where it takes more."""
+    value: float = getattr(summary, name)
+    return _shown(value, summary.unit) if summary.n >= samples_for(name) else f"n={summary.n}"
 
 
 def _wrapped(label: str, text: str) -> list[str]:

@@ -183,7 +183,7 @@ class _Measurement:
             notes.append(self.budget.note(counted(self.rounds, "round"), cold=self.cold))
         return ModesResult(
             model=request.model,
-            folder=str(opened.location.folder),
+            folder=str(opened.location.folder.absolute()),
             device=str(self.loaded.device),
             dtype=self.loaded.dtype,
             batch=request.batch,
@@ -202,6 +202,7 @@ class _Measurement:
                 stop=self.stop,
                 company=company,
                 overflow=f"logits of {broken} were NaN or infinite" if broken else "",
+                threads=opened.cpu_threads,
             ),
             machine=company,
             notes=[note for note in notes if note],

@@ -209,6 +209,7 @@ class Turns:
                 company=company,
                 overflow=f"logits of {broken} were NaN or infinite" if broken else "",
                 throttle=use.throttle if use else None,
+                threads=max(each.opened.cpu_threads for each in self.sides),
             ),
             machine=company,
             gpu=use,

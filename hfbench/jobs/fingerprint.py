@@ -38,6 +38,15 @@ VARIABLES = (
     "SLURM_JOB_ID",
 )
 
+_TOLD_AS: dict[str, str | None] = {}
+"""Variables that hfbench changed in this process, as they were before; None for what was not set."""
+
+
+def set_variable(name: str, value: str) -> None:
+    """Set a variable of this process, whose fingerprint goes on telling what the user had set."""
+    _TOLD_AS.setdefault(name, os.environ.get(name))
+    os.environ[name] = value
+
 
 def fingerprint() -> dict[str, Any]:
     """The environment of this process as JSON data; what cannot be read is absent or says why."""
@@ -54,7 +63,9 @@ def fingerprint() -> dict[str, Any]:
         "python": platform.python_version(),
         "executable": sys.executable,
         "versions": versions(),
-        "variables": {name: os.environ[name] for name in VARIABLES if name in os.environ},
+        "variables": {
+            name: value for name in VARIABLES if (value := _TOLD_AS.get(name, os.environ.get(name))) is not None
+        },
         "git": git_revision(Path(__file__).parents[2]),
         "gpus": gpus(),
     }

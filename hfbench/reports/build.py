@@ -9,9 +9,10 @@ import hfbench
 from hfbench.compare.metrics import metrics_of
 from hfbench.compare.result import CompareResult
 from hfbench.compare.subject import Measured, Subject
+from hfbench.jobs.doubt import SIGN, verdicts_in
 from hfbench.models.problem import counted
-from hfbench.reports.best import best_of
-from hfbench.reports.cells import cells_sections, chief_metrics
+from hfbench.reports.best import best_of, in_doubt
+from hfbench.reports.cells import cells_sections, chief_metrics, words_of
 from hfbench.reports.comparison import comparison_sections
 from hfbench.reports.document import Document, Figure, Section
 from hfbench.reports.single import single_sections
@@ -64,7 +65,7 @@ def _subtitle(subject: Subject) -> str:
 
 def _figures(subject: Subject) -> list[Figure]:
     """The few numbers that stand first: medians of one run, the best of several."""
-    found = []
+    found, words = [], words_of(subject)
     for name in chief_metrics(subject)[:4]:
         measured = [(each, metrics_of(each.result).get(name)) for each in subject.measured]
         known = [(each, metric) for each, metric in measured if metric is not None]
@@ -72,10 +73,11 @@ def _figures(subject: Subject) -> list[Figure]:
             continue
         pick = max if known[0][1].better == "higher" else min
         best, metric = pick(known, key=lambda pair: pair[1].statistic("p50") or 0.0)
-        value = show_value(metric.statistic("p50") or 0.0, metric.unit)
-        lead = best_of(each for _, each in known)
-        word = lead.word if lead else "best"
-        note = "median" if len(subject.measured) == 1 else f"{word}: {best.place or best.action}"
+        doubtful = in_doubt(metric, verdicts_in(best.result))
+        value = show_value(metric.statistic("p50") or 0.0, metric.unit) + (SIGN if doubtful else "")
+        lead = best_of((each for _, each in known), words)
+        word = f"{lead.word if lead else 'median'}{', in doubt' if doubtful else ''}"
+        note = word if len(subject.measured) == 1 else f"{word}: {best.place or best.action}"
         found.append(Figure(name=printable(name), value=value, note=printable(note)))
     seconds = sum(each.seconds or 0.0 for each in subject.measured)
     if seconds and len(found) < 4:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hfbench.compare.metrics import Metric, metrics_of
 from hfbench.compare.subject import Measured, Subject
+from hfbench.jobs.doubt import MEANING, SIGN, verdicts_in
 from hfbench.models.problem import counted
 from hfbench.reports.axes import axes_of, axis_key, axis_word
-from hfbench.reports.best import Best, best_of
+from hfbench.reports.best import Best, best_of, in_doubt
 from hfbench.reports.document import BarPlot, Block, Cell, HeatPlot, ParetoPlot, Plot, Section, Table, Text, Tone
 from hfbench.reports.drawable import drawn_or_told
 from hfbench.text import printable
@@ -40,15 +41,19 @@ def chief_metrics(subject: Subject) -> list[str]:
     return sorted(found, key=lambda name: CHIEF.index(name) if name in CHIEF else len(CHIEF))
 
 
+def words_of(subject: Subject) -> tuple[str, ...]:
+    """The verdicts that any of its runs told of itself."""
+    return tuple(dict.fromkeys(word for each in subject.measured for word in verdicts_in(each.result)))
+
+
 def _believed(subject: Subject) -> Iterator[Block]:
     """What the measurements say against themselves: each word with the cells it was said of."""
     where: dict[str, list[str]] = {}
     judged = 0
     for each in subject.measured:
-        told = (each.result or {}).get("verdicts")
-        words = [str(one.get("word", "")) for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
+        words = verdicts_in(each.result)
         judged += bool(words)
-        for word in dict.fromkeys(words):
+        for word in words:
             where.setdefault(word, []).append(each.place or each.action)
     if not judged:
         return
@@ -80,12 +85,15 @@ def _table(subject: Subject, names: Sequence[str]) -> Table:
     axes = list(axes_of(subject.measured))
     steps = any(each.step for each in subject.measured)
     shown = [metrics_of(each.result) for each in subject.measured]
-    best = {name: best_of(metrics[name] for metrics in shown if name in metrics) for name in names}
-    rows = []
+    words = words_of(subject)
+    best = {name: best_of((metrics[name] for metrics in shown if name in metrics), words) for name in names}
+    rows, doubtful = [], False
     for each, metrics in zip(subject.measured, shown, strict=True):
         row = [Cell(printable(axis_word(each, name))) for name in axes]
         row += [Cell(printable(each.step))] if steps else []
-        row += [_figure(metrics.get(name), best[name]) for name in names]
+        figures = [_figure(metrics.get(name), best[name], verdicts_in(each.result)) for name in names]
+        doubtful = doubtful or any(SIGN in figure.text for figure in figures)
+        row += figures
         row.append(Cell("" if each.seconds is None else show_elapsed(each.seconds)))
         row.append(Cell(printable(_outcome(each, metrics)), _tone(each.state)))
         rows.append(tuple(row))
@@ -95,7 +103,7 @@ def _table(subject: Subject, names: Sequence[str]) -> Table:
         columns=tuple(map(printable, columns)),
         rows=tuple(rows),
         numeric=frozenset(range(first, first + len(names) + 1)),
-        caption=_caption(best),
+        caption=" ".join(filter(None, (_caption(best), f"{MEANING}." if doubtful else ""))),
     )
 
 
@@ -115,13 +123,14 @@ def _caption(best: Mapping[str, Best | None]) -> str:
     return f"The best of each column is marked{more if open_ones else ''}."
 
 
-def _figure(metric: Metric | None, best: Best | None) -> Cell:
+def _figure(metric: Metric | None, best: Best | None, verdicts: Sequence[str]) -> Cell:
     value = metric.statistic("p50") if metric else None
     if metric is None or value is None:
         return Cell("-", "quiet")
+    sign = SIGN if in_doubt(metric, verdicts) else ""
     if best is None or value != best.value:
-        return Cell(show_value(value, metric.unit))
-    return Cell(show_value(value, metric.unit) + (" (undecided)" if best.undecided else ""), best=True)
+        return Cell(show_value(value, metric.unit) + sign)
+    return Cell(show_value(value, metric.unit) + sign + (" (undecided)" if best.undecided else ""), best=True)
 
 
 def _tone(state: str) -> Tone:
@@ -143,6 +152,7 @@ def _plots(subject: Subject, names: Sequence[str]) -> list[Block]:
 
 
 def _heat(measured: Sequence[Measured], name: str, y: str, x: str, axes: Mapping[str, Mapping[str, str]]) -> HeatPlot:
+    words = [word for each in measured for word in verdicts_in(each.result)]
     known = {
         (axis_key(each, y), axis_key(each, x)): metric
         for each in measured
@@ -161,7 +171,7 @@ def _heat(measured: Sequence[Measured], name: str, y: str, x: str, axes: Mapping
             for row in axes[y]
         ),
         lower_is_better=first.better != "higher",
-        undecided=(best := best_of(known.values())) is not None and best.undecided,
+        undecided=(best := best_of(known.values(), words)) is not None and best.undecided,
     )
 
 

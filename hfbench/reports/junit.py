@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 from xml.etree import ElementTree
 
+from hfbench.codec import encode
+from hfbench.compare.doubts import against
 from hfbench.compare.result import CompareResult, Outcome
 from hfbench.compare.subject import Measured, Subject, cell_label
 from hfbench.text import printable
@@ -27,12 +30,14 @@ class Case:
     outcome: str = ""
     message: str = ""
     kind: str = ""
-    output: str = ""
+    output: tuple[str, ...] = ()
+    """Lines."""
 
 
 def junit(subject: Subject, comparison: CompareResult | None) -> str:
     """The document; times are in seconds, and what was not asked is skipped."""
-    cases = [*_steps(subject), *_expectations(subject), *(_conditions(comparison) if comparison else ())]
+    asked = _conditions("hfbench.compare", encode(comparison)) if comparison else ()
+    cases = [*_steps(subject), *_gates(subject), *_expectations(subject), *asked]
     counted = {word: str(sum(case.outcome == word for case in cases)) for word in ("failure", "error", "skipped")}
     totals = {
         "tests": str(len(cases)),
@@ -71,7 +76,7 @@ def _append(suite: ElementTree.Element, case: Case) -> None:
         if case.outcome != "skipped":
             inner.text = printable(case.message)
     if case.output:
-        ElementTree.SubElement(node, "system-out").text = printable(case.output)
+        ElementTree.SubElement(node, "system-out").text = "\n".join(map(printable, case.output))
 
 
 def _steps(subject: Subject) -> Iterator[Case]:
@@ -84,8 +89,17 @@ def _steps(subject: Subject) -> Iterator[Case]:
             outcome=outcome,
             message=message,
             kind=each.state,
-            output=str((each.result or {}).get("headline") or ""),
+            output=tuple(_said(each.result or {})),
         )
+
+
+def _said(result: Mapping[str, Any]) -> Iterator[str]:
+    """The figures of a step, and what it says against them."""
+    if headline := result.get("headline"):
+        yield str(headline)
+    yield from (f"verdict {word}: {detail}" for word, detail in against(result).items())
+    doubts = result.get("doubts")
+    yield from (f"doubt {each}" for each in (doubts if isinstance(doubts, list) else ()))
 
 
 def _of_step(measured: Measured) -> tuple[str, str]:
@@ -116,14 +130,25 @@ def _expectations(subject: Subject) -> Iterator[Case]:
         )
 
 
-def _conditions(comparison: CompareResult) -> Iterator[Case]:
-    outcomes = {Outcome.PASSES: "", Outcome.FAILS: "failure"}
-    open_ends = "failure" if comparison.strict else "skipped"
-    for each in comparison.conditions:
+def _gates(subject: Subject) -> Iterator[Case]:
+    """The conditions that steps of a script asked."""
+    for each in subject.measured:
+        yield from _conditions(f"hfbench.{subject.name}.{each.action}", each.result, place=each.place)
+
+
+def _conditions(group: str, result: Mapping[str, Any] | None, *, place: str = "") -> Iterator[Case]:
+    """A case for each condition of `--fail-if`: one that could not be told is skipped, unless it was to fail then."""
+    told = (result or {}).get("conditions")
+    outcomes = {str(Outcome.PASSES): "", str(Outcome.FAILS): "failure"}
+    open_ends = "failure" if (result or {}).get("strict") else "skipped"
+    for each in told if isinstance(told, list) else ():
+        if not isinstance(each, Mapping) or "outcome" not in each:
+            continue
+        outcome, text, details = str(each["outcome"]), str(each.get("text", "")), each.get("details")
         yield Case(
-            group="hfbench.compare",
-            name=f"not {each.text}",
-            outcome=outcomes.get(each.outcome, open_ends),
-            message="; ".join((f"{each.outcome}: {each.text}", *each.details)),
-            kind=str(each.outcome),
+            group=group,
+            name=" ".join(filter(None, (place, f"not {text}"))),
+            outcome=outcomes.get(outcome, open_ends),
+            message="; ".join((f"{outcome}: {text}", *map(str, details if isinstance(details, list) else ()))),
+            kind=outcome,
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 from hfbench.compare.metrics import Metric, metrics_of, number
 from hfbench.compare.subject import Measured
+from hfbench.jobs.doubt import samples_for
 from hfbench.reports.document import Block, Cell, Code, Facts, Line, Points, SamplesPlot, Section, Table, Text, Tone
 from hfbench.reports.drawable import drawn_or_told
 from hfbench.text import printable
@@ -111,6 +112,8 @@ def _value(value: object) -> str:
 
 def _shown(metric: Metric, name: str) -> str:
     value = metric.statistic(name)
+    if metric.count and metric.count < samples_for(name):
+        return f"n={metric.count}"
     return "-" if value is None else show_value(value, metric.unit)
 
 

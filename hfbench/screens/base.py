@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
@@ -20,6 +21,7 @@ from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.help import Help
 from hfbench.widgets.key_line import KeyLine
 from hfbench.widgets.machine_strip import MachineStrip
+from hfbench.widgets.machine_text import StripState
 from hfbench.widgets.see_through import SeeThrough
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ class BenchScreen(Screen[None]):
     """A screen of the workbench. Subclasses give `trail` and `body`; data comes in messages, never from reading."""
 
     help: ClassVar[Help]
+
+    has_own_figures: ClassVar[bool] = False
+    """Whether it is about runs of its own: the figure of the latest job would be taken for theirs."""
 
     filters: ClassVar[bool] = False
     """Whether `/` filters something here."""
@@ -103,7 +108,7 @@ class BenchScreen(Screen[None]):
         with Body(id="body"):
             yield from self.body()
         yield Static(id="small", markup=False)
-        yield MachineStrip(self.bench.machine.strip)
+        yield MachineStrip(self._strip)
         yield KeyLine()
 
     @property
@@ -153,7 +158,13 @@ class BenchScreen(Screen[None]):
         if self.is_mounted:
             recording = ("recording",) if self.bench.machine.recording else ()
             self.query_one(Breadcrumb).show(self.trail(), (*self.status(), *recording))
-            self.query_one(MachineStrip).show(self.bench.machine.strip)
+            self.query_one(MachineStrip).show(self._strip)
+
+    @property
+    def _strip(self) -> StripState:
+        """What the machine does."""
+        strip = self.bench.machine.strip
+        return replace(strip, latest="") if self.has_own_figures else strip
 
     @property
     def filter_bar(self) -> FilterBar | None:

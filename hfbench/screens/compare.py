@@ -64,6 +64,8 @@ class CompareTable(RecordTable):
 class CompareScreen(BenchScreen):
     """Two runs or more, all compared with the first."""
 
+    has_own_figures = True
+
     help = HELP
 
     filters = True

@@ -61,6 +61,8 @@ class PaneRead(Latest):
 class JobScreen(BenchScreen):
     """Progress, metrics, log and result of one job."""
 
+    has_own_figures = True
+
     help = Help(
         "Job",
         "The job runs in a process of its own; this page only reads its folder, so that you can leave and come back.\n"

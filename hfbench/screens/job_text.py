@@ -78,8 +78,8 @@ def status(snapshot: JobSnapshot, now: float | None = None) -> tuple[str, ...]:
 
 
 def phases(snapshot: JobSnapshot, now: float | None = None) -> tuple[Phase, ...]:
-    """The phases so far: all but the last are done, and that one too once all of it is."""
-    shown = [Phase(phase.phase, "done") for phase in snapshot.phases[:-1]]
+    """The phases so far: all but the last are done, and that one too once all of it is; one of nothing is skipped."""
+    shown = [Phase(phase.phase, "skipped" if phase.total == 0 else "done") for phase in snapshot.phases[:-1]]
     if last := snapshot.progress:
         ended = {State.FINISHED: "done", State.FAILED: "failed", State.DIED: "failed", State.CANCELLED: "skipped"}
         now = time.time() if now is None else now

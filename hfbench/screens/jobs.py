@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar
 
 from textual import on, work
@@ -13,6 +14,7 @@ from textual.message import Message
 
 from hfbench.jobs.cancel import cancel, remove
 from hfbench.jobs.directory import JobDirectory
+from hfbench.jobs.doubt import MEANING, tells_doubt
 from hfbench.jobs.history import JobRow
 from hfbench.jobs.snapshot import State
 from hfbench.paths import jobs_root
@@ -20,11 +22,14 @@ from hfbench.screens.background import Background, Stopped
 from hfbench.screens.base import BenchScreen
 from hfbench.screens.confirm import Confirm
 from hfbench.screens.messages import Trouble
+from hfbench.sweeps.naming import cell_in
 from hfbench.text import printable
 from hfbench.units import show_ago, show_elapsed
+from hfbench.widgets.cells import Span, clip
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.glyphs import State as Sign
 from hfbench.widgets.help import Help
+from hfbench.widgets.line_block import LineBlock
 from hfbench.widgets.notice import Notice
 from hfbench.widgets.record_columns import Column
 from hfbench.widgets.record_rows import MARK, Record, toggled
@@ -48,6 +53,15 @@ COLUMNS = (
     Column("result", "Result", flexible=True, min=20, max=48),
     Column("started", "Started", align="right", priority=2),
 )
+OF_SWEEPS = tuple(
+    {
+        "action": Column("what", "What", flexible=True, min=24, max=48),
+        "result": Column("result", "Result", flexible=True, min=13, max=48),
+        "label": Column("label", "Label", priority=5, flexible=True, min=6, max=20),
+    }.get(column.key, column)
+    for column in COLUMNS
+)
+"""The columns where jobs of sweeps are among the rows: which cell one is stands before its action."""
 FIRST = 100
 """Jobs that are shown before all of them are."""
 
@@ -65,7 +79,8 @@ class JobsScreen(BenchScreen):
         "Jobs",
         "Jobs run in processes of their own: they are here whoever started them, and stay when you leave.\n"
         "`enter` opens one, `c` cancels it, `D` deletes a job that is over, `/` filters. `space` marks jobs, `=` "
-        "compares those that are marked with the first of them.",
+        "compares those that are marked with the first of them. `?` behind a figure: too few samples for an interval, "
+        "or a verdict such as busy-machine.",
     )
 
     filters = True
@@ -93,6 +108,7 @@ class JobsScreen(BenchScreen):
         yield FilterBar()
         yield Notice()
         yield RecordTable(COLUMNS, empty="no jobs yet: 1 goes to the models, B there starts a benchmark")
+        yield LineBlock(id="legend")
 
     def on_mount(self) -> None:
         """Show what is known already and keep running times moving."""
@@ -123,6 +139,8 @@ class JobsScreen(BenchScreen):
                 self.call_after_refresh(self._show_latest)
                 rows = rows[:FIRST]
             self._rows, self._told = rows, now
+            self.query_one(RecordTable).take_columns(OF_SWEEPS if any(cell_in(row.label) for row in rows) else COLUMNS)
+            self.query_one("#legend", LineBlock).show(partial(_legend, any(tells_doubt(row.headline) for row in rows)))
             self.query_one(RecordTable).show([record_of(row, now, marked=row.id in marked) for row in rows])
             return
         seen = frozenset(self.query_one(RecordTable).in_view) if now - self._told >= AGO else frozenset()
@@ -190,6 +208,11 @@ class JobsScreen(BenchScreen):
         Background(self, Trouble).start(done)
 
 
+def _legend(doubt: bool, width: int) -> list[list[Span]]:
+    """What the sign of doubt means, where a result has one."""
+    return [[(clip(MEANING, width), "muted")]] if doubt else []
+
+
 def record_of(row: JobRow, now: float, *, marked: bool = False) -> Record:
     """A job as a row of the table."""
     told = row.headline if row.state is State.FINISHED or not row.note else row.note
@@ -199,6 +222,7 @@ def record_of(row: JobRow, now: float, *, marked: bool = False) -> Record:
             "job": f"{MARK} {row.short_id}" if marked else row.short_id,
             "state": str(row.state),
             "action": printable(row.action),
+            "what": printable("  ".join(filter(None, (cell_in(row.label), row.action)))),
             "label": printable(row.label),
             "model": printable(row.model.rstrip("/").rpartition("/")[2]),
             "ran": show_elapsed(row.seconds(now)),

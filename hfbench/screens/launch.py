@@ -5,20 +5,20 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.events import DescendantFocus
+from textual.containers import VerticalScroll
+from textual.events import DescendantFocus, Resize
 from textual.message import Message
 from textual.widgets import Static
 
 from hfbench.actions.base import Spec
-from hfbench.actions.params import Param
 from hfbench.actions.registry import find
-from hfbench.config import HERE
+from hfbench.config import ExecutorConfig
 from hfbench.environments.choose import place_for
 from hfbench.errors import HfbenchError
 from hfbench.jobs.executors.spec import LOCAL
@@ -28,6 +28,7 @@ from hfbench.paths import leases_root
 from hfbench.screens.background import Background
 from hfbench.screens.base import BenchScreen
 from hfbench.screens.launch_place import PlaceDesk, PlacesAnswered
+from hfbench.screens.launch_runs import RUNS_IN, RUNS_ON, asked_in, asked_on, environment_field, places_field
 from hfbench.screens.launch_sweep import MOST_CELLS, script_of, start_sweep, step_of, time_of
 from hfbench.screens.messages import Latest, Trouble
 from hfbench.screens.recording import save_script
@@ -38,31 +39,6 @@ from hfbench.widgets.form import FieldInput, Form, help_of
 from hfbench.widgets.form_state import FormState
 from hfbench.widgets.glyphs import glyphs_of
 from hfbench.widgets.help import Help
-
-RUNS_IN = Param(
-    name="in",
-    type=str,
-    help="Environment the job runs in; empty is this Python, or the first that has what it needs",
-    default="",
-    optional=False,
-    many=False,
-    choices=(),
-    ge=None,
-    le=None,
-    unit="",
-    kind="",
-    positional=False,
-    secret=False,
-)
-
-
-RUNS_ON = replace(
-    RUNS_IN,
-    name="on",
-    help="Where it runs; a sweep may spread over several",
-    default=(LOCAL,),
-    many=True,
-)
 
 
 @dataclass
@@ -89,7 +65,8 @@ class LaunchScreen(BenchScreen):
         "Fields are checked as you type. `enter` starts the job in a process of its own: it goes on when you leave. A "
         "field that is a list such as 1,8,32 or a range such as 16..128*2 makes it a sweep: a job for each "
         "combination.\n"
-        "`y` copies the command, `s` the step of a script, or all of it where it is a sweep; `S` saves the script.",
+        "`y` copies the command, `s` the step of a script, or all of it where it is a sweep; `S` saves the script. "
+        "`pagedown` scrolls what stands below the fields where it has too little room.",
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -102,7 +79,8 @@ class LaunchScreen(BenchScreen):
     DEFAULT_CSS = """
     LaunchScreen {
         & #summary { height: auto; color: $text-muted; padding: 0 0 1 0; }
-        & #stands-for { height: auto; padding: 1 0 0 0; }
+        &.-cramped #summary { display: none; }
+        & #below { height: auto; max-height: 50%; margin: 1 0 0 0; scrollbar-size-vertical: 1; }
     }
     """
 
@@ -112,19 +90,22 @@ class LaunchScreen(BenchScreen):
         values: Mapping[str, object] | None = None,
         *,
         environments: Sequence[str] = (),
-        executors: Sequence[str] = (),
+        executors: Mapping[str, ExecutorConfig] | None = None,
         runs_in: str = "",
         on: str = "",
+        texts: Mapping[str, str] | None = None,
     ) -> None:
+        """`texts` stand in fields as they would be typed, such as lists and ranges, in place of `values`."""
         super().__init__()
         self.spec = find(action)
-        choices = tuple(dict.fromkeys([HERE, *environments, *filter(None, [runs_in])]))
-        places = tuple(dict.fromkeys([LOCAL, *executors, *filter(None, [on])]))
-        offered = ((RUNS_IN, choices), (RUNS_ON, places))
-        runs = tuple(replace(param, choices=several) for param, several in offered if len(several) > 1)
-        given = {**(values or {}), RUNS_IN.name: runs_in, RUNS_ON.name: (on or LOCAL,)}
-        self.state = FormState.of(self.spec, given, runs)
+        fields = (environment_field(environments, runs_in), places_field(executors or {}, on))
+        given = {**(values or {}), RUNS_IN: runs_in, RUNS_ON: (on or LOCAL,)}
+        self.state = FormState.of(self.spec, given, tuple(filter(None, fields)))
+        for name, text in (texts or {}).items():
+            self.state = self.state.typed(name, text)
         self.lease = True
+        self.more = False
+        """Whether some of what stands below the fields is out of view."""
         self.facts: dict[str, Fact] = {}
         self._background = Background(self, Trouble)
         self._starting = Background(self, Trouble)
@@ -152,7 +133,8 @@ class LaunchScreen(BenchScreen):
         """Summary, fields, and what they stand for."""
         yield Static(f"{self.spec.summary}.", id="summary", markup=False)
         yield Form(self.state)
-        yield FactsTable(id="stands-for")
+        with VerticalScroll(id="below", can_focus=False):  # the fields have half of the room, whatever stands here
+            yield FactsTable(id="stands-for")
 
     def on_unmount(self) -> None:
         """Nobody looks any more."""
@@ -168,18 +150,19 @@ class LaunchScreen(BenchScreen):
     @on(Form.Changed)
     def _changed(self, message: Form.Changed) -> None:
         self.state = state = message.state
-        self._desk.look(self.spec, state.request, runs_in=_asked_in(state), on=_asked_on(state))
+        self._desk.look(self.spec, state.request, runs_in=asked_in(state), on=asked_on(state))
         self.show_facts()
         self._background.start(lambda stopped, post: post(LookedUp(state, self.facts_of(state))))
         self.refresh_frame()
 
     @on(DescendantFocus)
     def _another_field(self) -> None:
+        self.query_one("#below").scroll_home(animate=False)  # what the field takes stands first
         self.show_facts()
 
     @on(Form.Submitted)
     def _submitted(self, message: Form.Submitted) -> None:
-        state, on = message.state, _asked_on(message.state)
+        state, on = message.state, asked_on(message.state)
         request = state.request
         if request is None:
             self.bench.complain("the form cannot be started: a field is wrong")
@@ -194,7 +177,7 @@ class LaunchScreen(BenchScreen):
             self.bench.start_job(
                 request,
                 lease=self.lease,
-                runs_in=_asked_in(state),
+                runs_in=asked_in(state),
                 on=on[0],
                 started=self._job_started,
                 failed=self._job_refused,
@@ -214,7 +197,7 @@ class LaunchScreen(BenchScreen):
         if state.cells > MOST_CELLS:
             self.bench.complain(f"that makes {state.cells:,} cells; a sweep may have {MOST_CELLS:,}: leave values out")
         elif not self._starting.busy:
-            runs_in, on = _asked_in(state), _asked_on(state)
+            runs_in, on = asked_in(state), asked_on(state)
             self._starting.start(
                 lambda stopped, post: post(SweepStarted(start_sweep(state, runs_in=runs_in, on=on), state))
             )
@@ -223,7 +206,7 @@ class LaunchScreen(BenchScreen):
     def _sweep_started(self, message: SweepStarted) -> None:
         if self.bench.recorder.recording:
             state = message.state
-            self.bench.recorder.add_sweep(self.spec, *step_of(state, _asked_in(state), _asked_on(state)))
+            self.bench.recorder.add_sweep(self.spec, *step_of(state, asked_in(state), asked_on(state)))
         self.app.pop_screen()
         self.bench.open_sweep(message.name)
 
@@ -248,6 +231,22 @@ class LaunchScreen(BenchScreen):
             facts.append(Fact("device", "does not wait until it is free (L waits again)", "warn"))
         facts.append(Fact("command", self.state.command))
         self.query_one(FactsTable).show(facts)
+        self.call_after_refresh(self._tell_more)
+
+    def _tell_more(self) -> None:
+        """The key line names the key that scrolls what stands below where some of it is out of view."""
+        if self.is_attached and self.more != (more := self.query_one("#below").max_scroll_y > 0):
+            self.more = more
+            self.refresh_bindings()
+
+    def on_resize(self, event: Resize) -> None:
+        """There may be other room."""
+        super().on_resize(event)
+        self.call_after_refresh(self._tell_more)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What is in view as a whole is not scrolled."""
+        return self.more if action == "below" else super().check_action(action, parameters)
 
     def _sweep_fact(self) -> Fact:
         """How many cells, and how long they may take once that is known."""
@@ -272,10 +271,10 @@ class LaunchScreen(BenchScreen):
             except HfbenchError as error:
                 facts["device"] = Fact("device", str(error), "error")
         with self._placing:  # asking an environment may take as long as its limit: once for all keys pressed meanwhile
-            facts["needs"] = self._place(_asked_in(state), self.spec.needing(state.values))
+            facts["needs"] = self._place(asked_in(state), self.spec.needing(state.values))
         if state.axes and state.request is not None and state.cells <= MOST_CELLS:
             with contextlib.suppress(HfbenchError):  # whoever starts it is told why it cannot be
-                facts["time"] = Fact("time", time_of(state, _asked_on(state)))
+                facts["time"] = Fact("time", time_of(state, asked_on(state)))
         return {name: fact for name, fact in facts.items() if fact.value}
 
     def _place(self, asked: str, spec: Spec) -> Fact:
@@ -319,15 +318,15 @@ class LaunchScreen(BenchScreen):
             self.bench.complain("the form has a wrong field: a step cannot be made of it")
             return
         if self.state.axes:
-            await self.copy(script_of(self.state, self._script_name, _asked_in(self.state), _asked_on(self.state)))
+            await self.copy(script_of(self.state, self._script_name, asked_in(self.state), asked_on(self.state)))
             return
         from hfbench.scripts.format import arguments_of, step_text
 
         arguments = arguments_of(self.spec, request)
-        if asked := _asked_in(self.state):
-            arguments[RUNS_IN.name] = asked
-        if (places := _asked_on(self.state)) != RUNS_ON.default:
-            arguments[RUNS_ON.name] = places[0]
+        if asked := asked_in(self.state):
+            arguments[RUNS_IN] = asked
+        if (places := asked_on(self.state)) != (LOCAL,):
+            arguments[RUNS_ON] = places[0]
         await self.copy(step_text(self.spec.name, arguments))
 
     @property
@@ -343,27 +342,21 @@ class LaunchScreen(BenchScreen):
             self.bench.complain("the form has a wrong field: a script cannot be made of it")
             return
         try:
-            text = script_of(state, self._script_name, _asked_in(state), _asked_on(state))
+            text = script_of(state, self._script_name, asked_in(state), asked_on(state))
         except HfbenchError as error:
             self.bench.complain(error)
         else:
             await save_script(self.bench, text, "-".join((self.spec.name, *state.axes)))
 
+    def action_below(self, pages: int) -> None:
+        """Scroll what stands below the fields."""
+        below = self.query_one("#below")
+        below.scroll_relative(y=pages * max(1, below.size.height - 1), animate=False)
+
     def action_lease(self) -> None:
         """Wait for the device, or do not."""
         self.lease = not self.lease
         self.show_facts()
-
-
-def _asked_in(state: FormState) -> str:
-    """The environment the form names; empty leaves it to hfbench."""
-    return str(state.running.get(RUNS_IN.name, ""))
-
-
-def _asked_on(state: FormState) -> tuple[str, ...]:
-    """The places the form names; this machine where it names none."""
-    places = state.running.get(RUNS_ON.name)
-    return tuple(map(str, places)) if isinstance(places, tuple) and places else (LOCAL,)
 
 
 def _device_facts(device: str, *, needs_gpu: bool) -> dict[str, Fact]:

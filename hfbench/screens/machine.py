@@ -96,10 +96,10 @@ class MachineState:
 
     @cached_property
     def latest(self) -> str:
-        """The figure of the newest job that measured one, until it is old; a sentence without a figure is none."""
+        """The newest job that measured a figure, with that, until it is old; a sentence without a figure is none."""
         since = time.time() - RECENT
         measured = (
-            row.headline
+            f"job {row.short_id}: {row.headline}"
             for row in self.known_jobs
             if row.state in (State.FINISHED, State.RUNNING)
             and (row.ended is None or row.ended > since)

@@ -40,14 +40,22 @@ class Opening(TypeAhead):
         self.push_screen(CompareScreen(tuple(sides)))
 
     def open_form(
-        self, action: str, values: Mapping[str, object] | None = None, *, runs_in: str = "", on: str = ""
+        self,
+        action: str,
+        values: Mapping[str, object] | None = None,
+        *,
+        runs_in: str = "",
+        on: str = "",
+        texts: Mapping[str, str] | None = None,
     ) -> None:
-        """Show the form of an action, filled with these values."""
+        """Show the form of an action, filled with these values, and with texts as they would be typed."""
         from hfbench.screens.launch import LaunchScreen
 
-        environments, executors = tuple(self.config.environments), tuple(self.config.executors)
+        environments, executors = tuple(self.config.environments), self.config.executors
         self.push_screen(
-            LaunchScreen(action, values, environments=environments, executors=executors, runs_in=runs_in, on=on)
+            LaunchScreen(
+                action, values, environments=environments, executors=executors, runs_in=runs_in, on=on, texts=texts
+            )
         )
 
     def open_diff(self, a: str, b: str) -> None:

@@ -7,10 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
 
 from hfbench.actions.registry import actions
 from hfbench.every_screen import MAIN
 from hfbench.screens.model_values import values_for
+from hfbench.screens.palette_match import places, score
 
 if TYPE_CHECKING:
     from hfbench.app import Workbench
@@ -48,6 +50,8 @@ class Palette(Provider):
             yield f"go to {name}", f"Show the {name} screen", partial(self.bench.action_go, name)
         for name in self.bench.theme_names():
             yield f"theme {name}", "Change the colours", partial(setattr, self.bench, "theme", name)
+        if callable(best := getattr(self.screen, "action_best", None)):
+            yield "best cell", "Go to the best cell of this sweep", best
         for action, (name, summary) in EVERYWHERE.items():
             yield name, summary, partial(self._run, action)
 
@@ -57,12 +61,17 @@ class Palette(Provider):
             yield DiscoveryHit(name, deed, help=summary)
 
     async def search(self, query: str) -> Hits:
-        """Those whose name or summary match."""
-        matcher = self.matcher(query)
+        """Those the query names, the nearest first; where there is none, the palette says so."""
         for name, summary, deed in self.entries():
-            score = max(matcher.match(name), matcher.match(summary) * 0.8)
-            if score > 0:
-                yield Hit(score, matcher.highlight(name), deed, help=summary)
+            if found := score(query, name, summary):
+                yield Hit(found, self._marked(name, query), deed, help=summary)
+
+    def _marked(self, name: str, query: str) -> Content:
+        """The name with the letters that were asked for."""
+        shown, style = Content(name), self.matcher(query).match_style
+        for at in places(query, name):
+            shown = shown.stylize(style, at, at + 1)
+        return shown
 
     def _search_hub(self) -> None:
         self.bench.action_go("models")

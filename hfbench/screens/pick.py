@@ -22,14 +22,16 @@ COLUMNS = (
     Column("about", "About", priority=1, flexible=True, min=8, max=60),
 )
 
+UNMATCHED = "no name has it; ctrl+u clears it, escape closes"
+
 
 class PickInput(Input):
     """Narrows the list below it."""
 
     help = Help(
         "Choose a name",
-        "Type words that occur in it; `up` and `down` move in the list, `enter` takes the name there, `escape` leaves "
-        "things as they are.",
+        "Type words that occur in it; `up` and `down` move in the list, `enter` takes the name there, `escape` closes "
+        "the list and leaves things as they are.",
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -67,7 +69,7 @@ class Pick(ModalScreen[str | None]):
         with Vertical():
             yield Label(self.question, markup=False)
             yield PickInput(compact=True, placeholder="part of a name")
-            yield RecordTable(COLUMNS, empty="there is none")
+            yield RecordTable(COLUMNS, empty="there is none", unmatched=UNMATCHED)
 
     def on_mount(self) -> None:
         """Show all, with the cursor on the one in force."""

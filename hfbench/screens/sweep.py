@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -18,7 +19,7 @@ from hfbench.screens.sweep_asks import SweepReader, SweepSeen, SweepUnread
 from hfbench.screens.sweep_keys import OTHER_KEYS, URGENT_KEYS, AtHand
 from hfbench.screens.sweep_looking import SweepLooking
 from hfbench.screens.sweep_sight import STATE, Look, Sight
-from hfbench.sweeps.model import CellView, SweepSnapshot
+from hfbench.sweeps.model import CellView, SweepSnapshot, SweepState
 from hfbench.units import show_elapsed
 from hfbench.widgets.filter_bar import FilterBar
 from hfbench.widgets.glyphs import glyphs_of
@@ -46,15 +47,19 @@ VIEWS = ("map", "cells", "front")
 class SweepScreen(SweepLooking):
     """One sweep, live or over."""
 
+    has_own_figures = True
+
     help = Help(
         "Sweep",
         "`v` walks through three views. The map has a place a cell, over two axes: what it is doing, or any metric. "
         "The table has a row a cell. The front weighs a latency against a throughput.\n"
-        "`m` chooses the metric; `a` and `d` turn the axes across and down, `f` and `F` the values of the others. "
+        "`b` goes to the best cell. `m` chooses the metric; `a` and `d` turn the axes across and down, `f` and `F` the "
+        "values of the others. `?` behind a figure: too few samples for an interval, or a verdict against the run. "
         "`enter` opens the job of a cell; `space` marks cells, `=` compares those that are marked.\n"
         "`s` resumes what was interrupted without redoing finished cells. `R` runs cells again: those that are marked, "
-        "else those that failed, else the one under the cursor; its earlier job stays. `c` cancels, `w` writes a "
-        "report, `y` copies the command. `tab` goes to the text, which scrolls.",
+        "else those that failed, else the one under the cursor; its earlier job stays. `e` opens the form filled as "
+        "this sweep was, to run another. `c` cancels, `w` writes a report, `y` copies the command. `tab` goes to the "
+        "text, which scrolls.",
     )
 
     filters = True
@@ -62,6 +67,7 @@ class SweepScreen(SweepLooking):
     BINDINGS: ClassVar[list[BindingType]] = [
         *URGENT_KEYS,
         Binding("v", "view", "view", id="sweep.view"),
+        Binding("b", "best", "best", show=False, id="sweep.best"),  # the line of the best one names it
         Binding("m", "metric", "metric", show=False, id="sweep.metric"),  # the line of the views names it
         Binding("t", "throughput", "throughput", show=False, id="sweep.throughput"),
         *OTHER_KEYS,
@@ -80,6 +86,8 @@ class SweepScreen(SweepLooking):
         super().__init__()
         self.folder = folder
         self.marked: list[int] = []
+        self._leads_to: int | None = None
+        """The cell to go to once the map shows it."""
         self._wanted: Look | None = None
         """Where the user asked to stand, until that is seen."""
         self._here: int | None = None
@@ -105,7 +113,7 @@ class SweepScreen(SweepLooking):
     @property
     def takes_keys(self) -> bool:
         """Keys that follow one that turns an axis wait until it is turned."""
-        return self._wanted is None
+        return super().takes_keys and self._wanted is None
 
     @property
     def at_hand(self) -> AtHand | None:
@@ -255,6 +263,23 @@ class SweepScreen(SweepLooking):
             self._go(int(front.current) if front.current else None)
         self.refresh_bindings()
 
+    def action_best(self) -> None:
+        """Put the cursor on the best cell, with the values of further axes that it has."""
+        if self.sight is None or (best := self.sight.best) is None:
+            self.notify("no cell has a figure yet that can be better or worse")
+            return
+        if self.view != "map":
+            table: RecordTable = self.query_one(CellTable if self.view == "cells" else FrontTable)
+            if not table.move_to(str(best.number)):
+                self.notify(f"cell {best.number}, the best by {self.sight.leading}, is not in view here", markup=False)
+            return
+        fixed = {name: best.values[name] for name in self.sight.look.fixed}
+        if fixed == dict(self.sight.look.fixed):
+            self.query_one(HeatGrid).move_to(best.number)
+        else:
+            self._leads_to = best.number
+            self.stand(replace(self.sight.look, fixed=fixed))
+
     def action_mark(self) -> None:
         """Mark the cell under the cursor, or take its mark away."""
         if (cell := self.cell) is not None:
@@ -294,6 +319,9 @@ class SweepScreen(SweepLooking):
         marked = frozenset(self.marked)
         if self.view == "map":
             self.query_one(HeatGrid).show(sight.map, marked, self.query_one(SweepRoom).map_room)
+            if self._leads_to is not None and self._wanted is None:
+                self.query_one(HeatGrid).move_to(self._leads_to)
+                self._leads_to = None
         elif self.view == "cells":
             self._paint_cells(snapshot, sight)
         else:
@@ -306,7 +334,8 @@ class SweepScreen(SweepLooking):
         metric = sight.leading if sight.look.metric == STATE else sight.look.metric
         table, glyphs = self.query_one(CellTable), glyphs_of(self.app)
         table.take_columns(cell_columns(snapshot, metric))
-        table.show([cell_record(cell, metric, cell.number in self.marked, glyphs) for cell in snapshot.cells])
+        marked, state = frozenset(self.marked), snapshot.state
+        table.show([cell_record(cell, metric, cell.number in marked, glyphs, state) for cell in snapshot.cells])
 
     def _paint_front(self) -> None:
         if self.sight is None:
@@ -322,4 +351,7 @@ class SweepScreen(SweepLooking):
         cell, glyphs = self.cell, glyphs_of(self.app)
         names: Sequence[str] = self.sight.metrics if self.sight else ()
         marked = cell is not None and cell.number in self.marked
-        self.query_one(SpanView).show(lambda width: cell_lines(cell, names, marked, width, glyphs) if cell else [])
+        state: SweepState = self.snapshot.state if self.snapshot else "running"
+        self.query_one(SpanView).show(
+            lambda width: cell_lines(cell, names, marked, width, glyphs, state) if cell else []
+        )

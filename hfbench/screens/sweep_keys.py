@@ -15,6 +15,7 @@ from hfbench.screens.background import Background, Stopped
 from hfbench.screens.base import BenchScreen
 from hfbench.screens.confirm import Confirm
 from hfbench.screens.messages import Trouble
+from hfbench.screens.sweep_form import FilledForm, form_of
 from hfbench.sweeps.model import CellState, SweepState
 from hfbench.text import shell_line
 
@@ -36,6 +37,13 @@ class SweepDone(Message):
     told: str
 
 
+@dataclass
+class FormFilled(Message):
+    """A sweep is ready to be edited."""
+
+    form: FilledForm
+
+
 URGENT_KEYS = (
     Binding("s", "resume", "resume", id="sweep.resume"),
     Binding("R", "rerun", "rerun", id="sweep.rerun"),
@@ -45,6 +53,7 @@ URGENT_KEYS = (
 
 OTHER_KEYS = (
     Binding("w", "report", "report", id="sweep.report"),
+    Binding("e", "edit", "edit", id="sweep.edit"),
     Binding("y", "copy_command", "copy command", show=False, id="sweep.copy"),
 )
 """For the BINDINGS of subclasses, before keys that can wait: those inherited would come first in the key line."""
@@ -56,6 +65,7 @@ class SweepKeys(BenchScreen):
     def __init__(self) -> None:
         super().__init__()
         self._doing = Background(self, Trouble)
+        self._filling = Background(self, Trouble)
 
     @property
     def at_hand(self) -> AtHand | None:
@@ -78,6 +88,11 @@ class SweepKeys(BenchScreen):
         """A sweep that runs is not run again."""
         return ("rerun",) if self.is_mounted and self.at_hand and self.at_hand.state == "running" else ()
 
+    @property
+    def takes_keys(self) -> bool:
+        """Keys that follow one that opens a form are for the form."""
+        return super().takes_keys and not self._filling.busy
+
     def look_again(self) -> None:
         """Something was done: what is shown may be old."""
         raise NotImplementedError
@@ -90,7 +105,7 @@ class SweepKeys(BenchScreen):
                 return sweep is not None and sweep.state in ("stopped", "interrupted")
             case "cancel":
                 return sweep is not None and sweep.state == "running"
-            case "rerun" | "report" | "copy_command" | "mark" | "delete" | "compare_marked":
+            case "rerun" | "edit" | "report" | "copy_command" | "mark" | "delete" | "compare_marked":
                 return sweep is not None
         return super().check_action(action, parameters)
 
@@ -126,6 +141,17 @@ class SweepKeys(BenchScreen):
             return
         if await self.app.push_screen_wait(Confirm(f"cancel {sweep.name}? finished cells stay")):
             self._do(partial(cancel, sweep.folder), f"{sweep.name} is asked to stop")
+
+    def action_edit(self) -> None:
+        """The form of its action, filled as this sweep was: what is changed there becomes another sweep."""
+        if (sweep := self.at_hand) is not None and not self._filling.busy:
+            self._filling.start(lambda stopped, post: post(FormFilled(form_of(sweep.folder))))
+
+    @on(FormFilled)
+    def _filled(self, message: FormFilled) -> None:
+        if self.in_front:
+            form = message.form
+            self.bench.open_form(form.action, form.values, texts=form.texts, runs_in=form.runs_in, on=form.on)
 
     def action_report(self) -> None:
         """The form of a report about it."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from textual import work
 
+from hfbench.jobs.doubt import MEANING
 from hfbench.screens.pick import Pick
 from hfbench.screens.sweep_keys import SweepKeys
 from hfbench.screens.sweep_sight import STATE, Look, Sight, combinations
@@ -82,7 +83,7 @@ class SweepLooking(SweepKeys):
 
     def knobs(self, snapshot: SweepSnapshot, sight: Sight) -> list[Knob]:
         """The keys of the view in front with what they are set to."""
-        look = sight.look
+        look, doubt = sight.look, [Knob("", MEANING, "")] if snapshot.in_doubt else []
         if self.view == "front":
             lacking = sight.front.lacking if sight.front else 0
             told = [Knob("", f"{lacking} cells lack one of them", "")] if lacking else []
@@ -91,7 +92,7 @@ class SweepLooking(SweepKeys):
             "m", "metric", look.metric if self.view == "map" or look.metric != STATE else sight.leading or STATE
         )
         if self.view == "cells":
-            return [metric]
+            return [metric, *doubt]
         knobs = [
             metric,
             *([Knob("a", "across", look.x)] if look.x else []),
@@ -102,4 +103,4 @@ class SweepLooking(SweepKeys):
             fixed = " ".join(f"{name}={value_text(value)}" for name, value in look.fixed.items())
             at = ways.index(dict(look.fixed)) + 1 if dict(look.fixed) in ways else 1
             knobs.append(Knob("f", "with", f"{fixed} ({at} of {len(ways)})"))
-        return knobs
+        return [*knobs, *(doubt if look.metric != STATE else [])]

@@ -7,9 +7,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from hfbench.sweeps.grid import best_cell, pareto, undecided
+from hfbench.sweeps.grid import best_cell, in_doubt, pareto, undecided
 from hfbench.sweeps.metrics import metric_names
-from hfbench.sweeps.model import Axis, CellView, Figure, Plain, SweepSnapshot, value_text
+from hfbench.sweeps.model import Axis, CellView, Figure, Plain, SweepSnapshot, SweepState, state_word, value_text
 from hfbench.text import printable
 from hfbench.units import three_figures
 from hfbench.widgets.front_lines import Front, Point
@@ -123,7 +123,7 @@ def _map(snapshot: SweepSnapshot, look: Look, sample: Figure | None) -> HeatMap:
         for cell in snapshot.cells
         if all(_key(cell.values.get(name)) == _key(value) for name, value in look.fixed.items())
     }
-    texts = _Texts(look.metric, sample, [each.metrics for each in places.values()])
+    texts = _Texts(look.metric, sample, [each.metrics for each in places.values()], snapshot.state)
     seen = replace(snapshot, cells=tuple(places.values()))
     best = best_cell(seen, look.metric) if sample else None
     texts.undecided = best is not None and undecided(seen, look.metric)
@@ -144,8 +144,10 @@ def _key(value: Plain) -> tuple[bool, Plain]:
 class _Texts:
     """How the cells of one map are written: all numbers of it in one unit."""
 
-    def __init__(self, metric: str, sample: Figure | None, figures: list[Mapping[str, Figure]]) -> None:
-        self.metric = metric
+    def __init__(
+        self, metric: str, sample: Figure | None, figures: list[Mapping[str, Figure]], sweep: SweepState
+    ) -> None:
+        self.metric, self.sweep = metric, sweep
         self.undecided = False
         """Whether samples may as well put another cell in front of the best one."""
         values = [each[metric].value for each in figures if metric in each and math.isfinite(each[metric].value)]
@@ -160,7 +162,7 @@ class _Texts:
             return HeatCell(None, "-", "muted")
         figure = cell.metrics.get(self.metric)
         if figure is None:
-            text, state = _doing(cell)
+            text, state = _doing(cell, self.sweep)
             lacks = cell.state == "finished" and self.metric != STATE
             return HeatCell(cell.number, "~ none" if lacks else text, "unknown" if lacks else state)
         if self.scale is None or not math.isfinite(figure.value):
@@ -169,16 +171,17 @@ class _Texts:
         number = three_figures(figure.value / self.scale.factor)
         stale: State = "" if cell.state == "finished" else "muted"
         first = best is not None and best.number == cell.number
-        return HeatCell(cell.number, number, stale, 1 + round(7 * share), first, first and self.undecided)
+        doubt = bool(figure.doubt)
+        return HeatCell(cell.number, number, stale, 1 + round(7 * share), first, first and self.undecided, doubt)
 
 
-def _doing(cell: CellView) -> tuple[str, State]:
+def _doing(cell: CellView, sweep: SweepState) -> tuple[str, State]:
     """The state in a word with its sign, and as a share where that is known."""
     if cell.state == "running":
         return ("runs" if cell.progress is None else f"run {cell.progress:.0%}"), "warn"
     if cell.state == "finished":
         return "ok", "ok"
-    return ("x failed" if cell.state == "failed" else cell.state), CELL_SIGNS[cell.state]
+    return ("x failed" if cell.state == "failed" else state_word(cell.state, sweep)), CELL_SIGNS[cell.state]
 
 
 # -- the front ----------------------------------------------------------------
@@ -193,7 +196,13 @@ def _front(snapshot: SweepSnapshot, look: Look, figures: Mapping[str, Figure]) -
         return None, f"no metric of this sweep is {lacking}: there is nothing to weigh against each other"
     having = [cell for cell in snapshot.cells if look.latency in cell.metrics and look.throughput in cell.metrics]
     points = tuple(
-        Point(cell.number, cell.metrics[look.latency].value, cell.metrics[look.throughput].value, front=False)
+        Point(
+            cell.number,
+            cell.metrics[look.latency].value,
+            cell.metrics[look.throughput].value,
+            front=False,
+            doubt=in_doubt(cell, look.latency, look.throughput),
+        )
         for cell in having
         if math.isfinite(cell.metrics[look.latency].value) and math.isfinite(cell.metrics[look.throughput].value)
     )

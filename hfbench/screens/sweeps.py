@@ -31,8 +31,9 @@ HELP = Help(
     "A sweep is a script with a matrix, run cell by cell by a process of its own: it goes on when you leave, and is "
     "here whoever started it. `enter` opens one. `space` marks sweeps, `=` compares those that are marked.\n"
     "`s` resumes one that was interrupted, without redoing finished cells; `R` runs failed cells again, and on a "
-    "sweep's page any cell; `c` cancels; `w` writes a report; `D` deletes one with its folder, but not its jobs. A new "
-    "one begins in any form: give a field a list such as 1,8,32 or a range such as 16..128*2.",
+    "sweep's page any cell; `e` opens the form filled as one was; `c` cancels; `w` writes a report; `D` deletes one "
+    "with its folder, but not its jobs. A new one begins in any form: give a field a list such as 1,8,32 or a range "
+    "such as 16..128*2.",
 )
 
 

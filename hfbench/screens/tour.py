@@ -18,7 +18,8 @@ LOOKS = 0.2
 
 
 class Tour:
-    """One walk through the stops. It presses no key for the user: what happens is what happens without it."""
+    """One walk through the stops. It follows where the user goes; who skips a stop is brought to the next one, as its
+    keys would do, but that no job is started."""
 
     def __init__(self, app: Workbench) -> None:
         self.app = app
@@ -49,11 +50,13 @@ class Tour:
                 self._card(screen).show(f"tour {self.at + 1}/{len(STOPS)}  {self.stop.title}", self._words(here))
 
     def step(self, by: int) -> None:
-        """A stop forward or back without doing what it asks for; past the last one the tour ends."""
+        """A stop forward or back, and its place with it; past the last one the tour ends."""
         if self.at + by >= len(STOPS):
             self.end()
             return
         self._go(max(0, self.at + by))
+        if not self.stop.here(self.app) or (self.stop.left(self.app) and not self.stop.by_leaving):
+            self.stop.bring(self.app)
         self.look()
 
     def end(self) -> None:

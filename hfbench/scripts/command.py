@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,20 @@ from hfbench.scripts.results import Results, open_results
 
 
 def run_script(
-    path: Path, *, check: bool, dry_run: bool, results: Path | None, skip_missing: bool, on: str = ""
+    path: Path,
+    *,
+    check: bool,
+    dry_run: bool,
+    results: Path | None,
+    skip_missing: bool,
+    on: str = "",
+    shows: Callable[[Plan], Progress] = Progress,
 ) -> int:
     """Check a script, then print its steps or run them; the exit code. Errors of the script go to stderr, all at
-    once; a script or results file that cannot be opened is a UsageError, and nothing is run."""
+    once; a script or results file that cannot be opened is a UsageError, and nothing is run.
+
+    `shows` makes what a person sees of it; results go to stdout unless that is for people, or a file is named.
+    """
     try:
         plan = placed(load_plan(path), on)
     except InvalidScript as invalid:
@@ -39,8 +50,9 @@ def run_script(
     if check:
         say(f"{path}: {counted(plan.count, 'step')}, {counted(len(plan.cells), 'cell')}: ok")
         return Exit.OK
-    with open_results(results, path) as written:
-        code = _dry_run(plan, written) if dry_run else _run(plan, written, skip_missing)
+    progress = shows(plan)
+    with open_results(results, path, nowhere=progress.for_people) as written:
+        code = _dry_run(plan, written, progress) if dry_run else _run(plan, written, progress, skip_missing)
         if written.failure:
             raise written.failure
         return code
@@ -102,9 +114,10 @@ def read_source(path: Path) -> bytes:
     return source
 
 
-def _dry_run(plan: Plan, results: Results) -> Exit:
+def _dry_run(plan: Plan, results: Results, progress: Progress) -> Exit:
     """Print each step of each cell as it would run."""
     for cell, step in plan:
+        progress.planned(cell, step)
         results.write(
             "planned",
             cell=dict(cell.values),
@@ -125,8 +138,7 @@ def _dry_run(plan: Plan, results: Results) -> Exit:
     return Exit.OK
 
 
-def _run(plan: Plan, results: Results, skip_missing: bool) -> Exit:
-    progress = Progress(plan)
+def _run(plan: Plan, results: Results, progress: Progress, skip_missing: bool) -> Exit:
     return replay(
         plan, results, progress, machine=fingerprint(), revision=_revision(plan.file), skip_missing=skip_missing
     )

@@ -83,6 +83,10 @@ class Outcome:
         return str(error_from_parts(self.error)) if self.error else ""
 
 
+def unheeded(told: object) -> None:
+    """Nobody wants to know."""
+
+
 def perform(
     step: PlannedStep,
     *,
@@ -91,21 +95,24 @@ def perform(
     label: str = "",
     started: Callable[[str | None], object],
     say: Callable[[str], object],
+    seen: Callable[[JobSnapshot], object] = unheeded,
+    heard: Callable[[Event], object] = unheeded,
 ) -> Outcome:
     """Run a step to its end, or until `stop` or `ended()` asks to stop; a job it started is over when this returns.
 
-    `started` is called once with the id of the job, or None; `say` gets sentences worth showing meanwhile.
+    `started` is called once with the id of the job, or None; `say` gets sentences worth showing meanwhile, `seen` how
+    far the job is, several times a second, and `heard` what an action in this process tells.
     """
     began = time.monotonic()
     if step.spec.inline:
         started(None)
-        return perform_inline(step, stop, say)
+        return perform_inline(step, stop, say, heard)
     try:
         job = launch(jobs_root(), job_request(step, label))
     except HfbenchError as error:
         started(None)
         return not_launched(error, time.monotonic() - began)
-    return _followed(job, ended, started, say, began)
+    return _followed(job, ended, started, say, seen, began)
 
 
 def job_request(step: PlannedStep, label: str) -> JobRequest:
@@ -118,15 +125,22 @@ def not_launched(error: HfbenchError, seconds: float) -> Outcome:
     return Outcome(status=Status.FAILED, seconds=seconds, error=error.parts())
 
 
-def perform_inline(step: PlannedStep, stop: Stop, say: Callable[[str], object]) -> Outcome:
+def perform_inline(
+    step: PlannedStep, stop: Stop, say: Callable[[str], object], heard: Callable[[Event], object] = unheeded
+) -> Outcome:
     """Perform an action in this process. What it prints goes to stderr: stdout holds the results of the script."""
     began = time.monotonic()
     events: list[Event] = []
     result, error, status = None, None, Status.FAILED
+
+    def emit(event: Event) -> None:
+        events.append(event)
+        heard(event)
+
     try:
         step.spec.require()
         with contextlib.redirect_stdout(sys.stderr), stop.raising(step.timeout):
-            result = result_data(step.request.perform(Run(events.append)))
+            result = result_data(step.request.perform(Run(emit)))
         status = _status_of(result)
     except Stopped:
         error = HfbenchError("stopped on request")
@@ -157,13 +171,20 @@ def _followed(
     ended: Callable[[], bool],
     started: Callable[[str | None], object],
     say: Callable[[str], object],
+    seen: Callable[[JobSnapshot], object],
     began: float,
 ) -> Outcome:
     snapshot: JobSnapshot | None = None
     told = set[str]()
+
+    def wait(seconds: float) -> None:
+        if snapshot is not None:
+            seen(snapshot)
+        time.sleep(seconds)
+
     try:
         started(job.id)
-        for snapshot in snapshots(job, stop=ended):
+        for snapshot in snapshots(job, stop=ended, sleep=wait):
             for obstacle in _obstacles(job, snapshot):
                 if obstacle not in told:
                     told.add(obstacle)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from hfbench.exits import Exit
+from hfbench.jobs.events import Event
+from hfbench.jobs.snapshot import JobSnapshot
 from hfbench.scripts.expectation import Verdict
 from hfbench.scripts.perform import Outcome, Status
 from hfbench.scripts.plan import Cell, Plan, PlannedStep
@@ -25,19 +27,37 @@ class Asked(NamedTuple):
 class Progress:
     """Writes to stderr, and is silent when nobody listens there."""
 
+    for_people: ClassVar[bool] = False
+    """Whether stdout is its own, so that results go elsewhere or nowhere."""
+
     def __init__(self, plan: Plan) -> None:
         self.total = plan.count
         self.done = 0
+
+    def planned(self, cell: Cell, step: PlannedStep) -> None:
+        """A step that would be run."""
+
+    def begin(self, cell: Cell, step: PlannedStep) -> None:
+        """A step begins."""
+
+    def seen(self, snapshot: JobSnapshot) -> None:
+        """How far the job of a step is, told again and again while it runs."""
+
+    def heard(self, event: Event) -> None:
+        """What a step that is no job tells."""
 
     def step(self, cell: Cell, step: PlannedStep, outcome: Outcome) -> None:
         """A step is over."""
         self.done += 1
         told = f" {outcome.sentence()}" if outcome.error else ""
-        parts = [f"[{self.done}/{self.total}]", cell.label, step.spec.name, f"{outcome.status},"]
-        say(" ".join(filter(None, [*parts, show_seconds(outcome.seconds)])) + told)
+        say(f"{self.place(cell, step, self.done)} {outcome.status}, {show_seconds(outcome.seconds)}{told}")
         if outcome.status is Status.FAILED and outcome.error:
             for line in outcome.error.get("log", ()):
                 say(f"  | {line}")
+
+    def place(self, cell: Cell, step: PlannedStep, number: int) -> str:
+        """`[3/4] batch=8 bench.generate`: which of all steps it is."""
+        return " ".join(filter(None, (f"[{number}/{self.total}]", cell.label, step.spec.name)))
 
     def expectation(self, file: Path, asked: Asked, verdict: Verdict) -> None:
         """An expectation was asked; only what did not hold is worth a line."""

@@ -105,6 +105,7 @@ class _Replay:
         """Run one step and ask what is expected of it; False when the run ends here."""
         self.dispatched(step.spec, step.request)
         where = {"cell": dict(cell.values), "step": step.number, "line": step.line}
+        self.progress.begin(cell, step)
         outcome = perform(
             step,
             stop=self.stop,
@@ -112,6 +113,8 @@ class _Replay:
             label=f"{self.plan.name} {cell.label}".strip(),
             started=lambda job: self.results.write("step_started", **where, action=step.spec.name, job=job),
             say=self.progress.say,
+            seen=self.progress.seen,
+            heard=self.progress.heard,
         )
         if outcome.missing and self.skip_missing:
             outcome = outcome.skipped()

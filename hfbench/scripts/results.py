@@ -56,9 +56,11 @@ class Results:
 
 
 @contextlib.contextmanager
-def open_results(path: Path | None, script: Path) -> Iterator[Results]:
-    """Results in a file, or on stdout; UsageError when the file cannot be written or is the script itself."""
-    if path is None:
+def open_results(path: Path | None, script: Path, *, nowhere: bool = False) -> Iterator[Results]:
+    """Results in a file, or on stdout, or `nowhere`; UsageError when the file cannot be written or is the script."""
+    if path is None and nowhere:
+        fd = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    elif path is None:
         if sys.__stdout__ is None:  # the descriptor may belong to any file by now
             raise UsageError("standard output is closed", remedy="write the results with --results FILE")
         fd = os.dup(1)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hfbench.errors import UsageError
+from hfbench.jobs.doubt import samples_for
 from hfbench.sweeps.metrics import metric_names
 from hfbench.sweeps.model import Axis, Better, CellView, Figure, Grid, Plain, SweepSnapshot
 from hfbench.text import did_you_mean
@@ -20,13 +21,16 @@ def best_cell(snapshot: SweepSnapshot, metric: str) -> CellView | None:
 
 
 def undecided(snapshot: SweepSnapshot, metric: str) -> bool:
-    """Whether the samples do not tell which cell has the best median: the interval of the best one, or of a rival, is
-    not known or reaches the other's. Numbers that come without samples are taken as they are."""
+    """Whether the samples do not tell which cell has the best median: the best one or a rival is in doubt, or their
+    intervals are not known or reach each other. Numbers that come without samples are taken as they are."""
     best, (stem, _, part) = best_cell(snapshot, metric), metric.rpartition(".")
     if best is None or part != "p50" or f"{stem}.n" not in best.metrics:
         return False
     rivals = [cell for cell in snapshot.cells if metric in cell.metrics and cell is not best]
-    return any(may_be_equal(_interval(best, stem), _interval(rival, stem)) for rival in rivals)
+    doubtful = any(cell.metrics[metric].doubt for cell in (best, *rivals))
+    return bool(rivals) and (
+        doubtful or any(may_be_equal(_interval(best, stem), _interval(rival, stem)) for rival in rivals)
+    )
 
 
 def may_be_equal(one: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
@@ -76,7 +80,8 @@ def grid(snapshot: SweepSnapshot, metric: str, x: str, y: str) -> Grid:
 
 def pareto(snapshot: SweepSnapshot, latency: str, throughput: str) -> tuple[int, ...]:
     """Numbers of the cells that no other cell beats in both metrics, by growing latency: each is at least as good as
-    all others in one of them. Cells that lack a metric are left out; UsageError for one that no cell has."""
+    all others in one of them. A cell in doubt beats none that is believed. Cells that lack a metric are left out;
+    UsageError for one that no cell has."""
     for metric in (latency, throughput):
         known_metric(snapshot, metric)
     having = [cell for cell in snapshot.cells if latency in cell.metrics and throughput in cell.metrics]
@@ -85,11 +90,24 @@ def pareto(snapshot: SweepSnapshot, latency: str, throughput: str) -> tuple[int,
         (ways[0] * cell.metrics[latency].value, ways[1] * cell.metrics[throughput].value, cell.number)
         for cell in having
     )
+    doubtful = {cell.number for cell in having if in_doubt(cell, latency, throughput)}
+    believed = set(_unbeaten([point for point in points if point[2] not in doubtful]))
+    kept = believed | {number for number in _unbeaten(points) if number in doubtful}
+    return tuple(number for *_, number in points if number in kept)
+
+
+def in_doubt(cell: CellView, *metrics: str) -> bool:
+    """Whether anything speaks against one of these figures of a cell."""
+    return any(cell.metrics[metric].doubt for metric in metrics if metric in cell.metrics)
+
+
+def _unbeaten(points: Sequence[tuple[float, float, int]]) -> list[int]:
+    """The numbers of sorted points, less being better, that no other beats in both."""
     front: list[tuple[float, float, int]] = []
     for point in points:
         if not front or point[1] < front[-1][1] or point[:2] == front[-1][:2]:
             front.append(point)
-    return tuple(number for *_, number in front)
+    return [number for *_, number in front]
 
 
 def axis_of(snapshot: SweepSnapshot, name: str) -> Axis:
@@ -106,6 +124,10 @@ def known_metric(snapshot: SweepSnapshot, metric: str) -> None:
     names = metric_names(snapshot)
     if metric not in names:
         told = f"some are {', '.join(names[:6])}" if names else "no cell has a result yet"
+        stem, _, part = metric.rpartition(".")
+        if f"{stem}.n" in names and (least := samples_for(part)) > 1:
+            told = f"{part} takes {least} samples, and no cell has as many of {stem}"
+            raise UsageError(f"no cell has a metric {metric!r}", where=snapshot.name, remedy=told)
         raise UsageError(
             f"no cell has a metric {metric!r}", where=snapshot.name, remedy=did_you_mean(metric, names) or told
         )

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hfbench.jobs.doubt import doubt, samples_for, verdicts_in
 from hfbench.jobs.figures import numbers_in
 from hfbench.sweeps.model import Better, Figure, SweepSnapshot
 from hfbench.units import UNITS
@@ -15,21 +16,30 @@ OUTPUTS = "output_ids"
 DETAILS = ("n", "std", "mean", "min", "max", "ci_low", "ci_high", "drift", "outliers", "formula")
 """Parts of a summary that are seldom what somebody wants to see first."""
 
+OF_SAMPLES = ("p50", "p90", "p99", "mean", "min", "max")
+"""Parts of a summary that are as good as its samples."""
+
 
 def figures(result: Mapping[str, Any] | None, metrics: Mapping[str, Any] | None, prefix: str = "") -> dict[str, Figure]:
     """The figures of one finished step, from the parts its event holds; `prefix` is the name its result was saved as.
 
-    Last values of a job's metrics, which stand in an event where the result has none, belong to no result.
+    Last values of a job's metrics, which stand in an event where the result has none, belong to no result; percentiles
+    of fewer samples than they take are left out.
     """
     whole = dict(result or {})
     if metrics and not all(isinstance(each, Mapping) and set(each) == {"last", "unit"} for each in metrics.values()):
         whole["metrics"] = metrics
     named = f"{prefix}." if prefix else ""
-    return {
-        f"{named}{path}": Figure(value, unit, better(path, unit))
-        for path, value, unit in numbers_in(whole)
-        if not path.endswith(".left_out")
-    }
+    numbers = {path: (value, unit) for path, value, unit in numbers_in(whole) if not path.endswith(".left_out")}
+    words, found = verdicts_in(result), dict[str, Figure]()
+    for path, (value, unit) in numbers.items():
+        stem, _, part = path.rpartition(".")
+        count = numbers.get(f"{stem}.n", (None, ""))[0] if part in OF_SAMPLES else None
+        if count is not None and count < samples_for(part):
+            continue
+        against = "" if count is None else doubt(int(count), interval=f"{stem}.ci_low" in numbers, verdicts=words)
+        found[f"{named}{path}"] = Figure(value, unit, better(path, unit), against)
+    return found
 
 
 def outputs_hash(result: Mapping[str, Any] | None) -> str:

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from hfbench.jobs.doubt import SIGN
+from hfbench.units import show_value
+
 Plain: TypeAlias = str | int | float | bool | None
 """What an axis of a sweep can have as a value."""
 SweepState: TypeAlias = Literal["running", "finished", "stopped", "interrupted"]
@@ -16,15 +19,24 @@ Better: TypeAlias = Literal["lower", "higher", ""]
 EARLIER = {"done": "finished"}
 """Words of earlier journals, by what they are called now."""
 OVER: tuple[CellState, ...] = ("finished", "failed", "skipped")
+NOT_RUN = "not run"
+"""What a queued cell of a sweep is called that nobody conducts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number of a cell's result. `unit` and `better` are empty where nothing tells them."""
+    """One number of a cell's result. `unit` and `better` are empty where nothing tells them; `doubt` says what speaks
+    against it, such as `n=1, busy-machine`."""
 
     value: float
     unit: str = ""
     better: Better = ""
+    doubt: str = ""
+
+    @property
+    def text(self) -> str:
+        """The number with its unit, and the sign of doubt."""
+        return show_value(self.value, self.unit) + (SIGN if self.doubt else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +65,8 @@ class CellView:
     expectations: tuple[int, int] = (0, 0)
     outputs: str = ""
     """The first digits of the hash of what its steps gave out, such as the tokens of a benchmark; empty without any."""
+    verdicts: tuple[str, ...] = ()
+    """The words its steps said of their own runs."""
 
     @property
     def label(self) -> str:
@@ -86,6 +100,11 @@ class SweepSnapshot:
         for cell in self.cells:
             found[cell.state] += 1
         return found
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether any figure of it is."""
+        return any(figure.doubt for cell in self.cells for figure in cell.metrics.values())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,6 +148,19 @@ class Grid:
     merged: int
     undecided: bool = False
     """Whether the samples may as well put another cell in front of the best one."""
+
+
+def state_word(state: CellState, sweep: SweepState) -> str:
+    """What a cell's state is called: nothing is queued where nobody conducts the sweep."""
+    return NOT_RUN if state == "queued" and sweep != "running" else state
+
+
+def counted_cells(counts: Mapping[CellState, int], sweep: SweepState, resume: str = "") -> str:
+    """The states that cells are in, with their numbers: `7 finished, 1 running, 4 queued`; `resume` says how those that
+    were not run are, where nobody conducts the sweep."""
+    order: tuple[CellState, ...] = ("finished", "running", "queued", "failed", "skipped")
+    told = ", ".join(f"{counts[state]:,} {state_word(state, sweep)}" for state in order if counts[state]) or "no cells"
+    return f"{told} ({resume})" if resume and counts["queued"] and sweep != "running" else told
 
 
 def value_text(value: Plain) -> str:

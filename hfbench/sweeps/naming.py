@@ -49,3 +49,16 @@ def _number(snapshot: SweepSnapshot, word: str) -> int:
         found = f"there is no cell {word}" if snapshot.cells else "it has no cell yet"
         raise UsageError(found, where=snapshot.name, remedy=f"hfbench sweep table {snapshot.name} numbers them")
     return number
+
+
+def cell_in(label: str) -> str:
+    """The cell that the label of a sweep's job names: `dtype=bf16 batch=8` of `nightly dtype=bf16 batch=8`; empty where
+    it names none."""
+    words = label.split(" ")
+    first = next((place for place, word in enumerate(words) if word.find("=") > 0), len(words))
+    return " ".join(words[first:])
+
+
+def only_values(cell: str) -> str:
+    """A cell by its values alone: `bf16 8` of `dtype=bf16 batch=8`."""
+    return " ".join(word.partition("=")[2] or word for word in cell.split(" "))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hfbench.jobs.directory import JobDirectory
+from hfbench.jobs.doubt import verdicts_in
 from hfbench.jobs.snapshot import Follower, JobSnapshot
 from hfbench.jobs.state import State
 from hfbench.paths import jobs_root
@@ -31,6 +32,8 @@ from hfbench.sweeps.model import (
 
 ENDS = ("finished", "stopped", *EARLIER)
 """What a conductor says it did when it leaves; all else is a beginning."""
+UNDER_WAY = 0.99
+"""The most that a cell tells to be done while it runs: its job tells the share of a phase, and may begin another."""
 
 
 @dataclass
@@ -46,6 +49,8 @@ class _Cell:
 
     outputs: dict[int, str] = field(default_factory=dict)
     """What was given out, by attempt."""
+    verdicts: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """What steps said of their own runs, by attempt."""
 
 
 class SweepFollower:
@@ -138,7 +143,8 @@ class SweepFollower:
     def _step(self, line: Mapping[str, Any], at: float) -> None:
         cell = self._cells[line["cell"]]
         if line["attempt"] != cell.view.attempt or cell.began is None:
-            cell.began, cell.view = at, replace(cell.view, metrics={}, jobs=())
+            cell.began = at
+            cell.view = replace(cell.view, metrics={}, jobs=(), verdicts=(), progress=None)
         jobs, job = cell.view.jobs, line.get("job")
         if job and job not in jobs:
             jobs = (*jobs, str(job))
@@ -177,6 +183,9 @@ class SweepFollower:
             cell = self._cells[number]
             if event["event"] == "step_finished" and (given := outputs_hash(event.get("result"))):
                 cell.outputs[int(event["attempt"])] = given
+            if event["event"] == "step_finished" and (words := verdicts_in(event.get("result"))):
+                attempt = int(event["attempt"])
+                cell.verdicts[attempt] = tuple(dict.fromkeys((*cell.verdicts.get(attempt, ()), *words)))
             if event["event"] == "step_finished" and (prefix := self._prefixes.get(event["step"])) is not None:
                 steps = cell.found.setdefault(int(event["attempt"]), {})
                 steps[event["step"]] = figures(event.get("result"), event.get("metrics"), prefix)
@@ -187,8 +196,8 @@ class SweepFollower:
         """The cell now: a running one is as far as its job is; one that nobody ends any more is to be done again."""
         if steps := cell.found.pop(cell.view.attempt, None):
             found = {name: each for step in sorted(steps) for name, each in steps[step].items()}
-            outputs = cell.outputs.get(cell.view.attempt, "")
-            cell.view = replace(cell.view, metrics={**cell.view.metrics, **found}, outputs=outputs)
+            outputs, words = cell.outputs.get(cell.view.attempt, ""), cell.verdicts.get(cell.view.attempt, ())
+            cell.view = replace(cell.view, metrics={**cell.view.metrics, **found}, outputs=outputs, verdicts=words)
         view = cell.view
         if view.state != "running":
             return view
@@ -199,7 +208,7 @@ class SweepFollower:
             return replace(view, state="queued", reason=_waiting(job))
         share = job.progress.share if job and job.progress else None
         count = max(1, len(self._steps))
-        progress = None if share is None and count == 1 else (cell.steps_done + (share or 0.0)) / count
+        progress = None if share is None and count == 1 else min(UNDER_WAY, (cell.steps_done + (share or 0.0)) / count)
         began = job.started if job and job.started and not cell.steps_done else cell.began
         trouble = job.trouble if job else ""
         return replace(view, progress=progress, seconds=max(0.0, now - (began or now)), reason=trouble)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 from hfbench.errors import UsageError
@@ -98,10 +99,39 @@ def joined(texts: tuple[str, ...]) -> str:
     return ",".join(quoted(text) for text in texts)
 
 
+def spelled(field: Field, texts: Sequence[str]) -> str:
+    """The texts of several values as `values_of` reads them, in as few words as it takes: a range where they make one.
+
+    UsageError when no text of a form stands for them.
+    """
+    listed = joined(tuple(texts)) if separates(field) else ",".join(_marked(text) for text in texts)
+    ranged = _range_of(texts) if field.type in (int, float) else ""
+    if not is_list(field, listed):
+        raise UsageError(f"no text of a form stands for {listed}", where=field.name)
+    return ranged or listed
+
+
 def quoted(text: str) -> str:
     """The text of one value, in quotation marks where it could be read as several."""
     plain = text == text.strip() != "" and not set(text) & set(',"')
-    return text if plain else '"' + text.replace('"', '""') + '"'
+    return text if plain else _marked(text)
+
+
+def _marked(text: str) -> str:
+    """In quotation marks."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _range_of(texts: Sequence[str]) -> str:
+    """The range that stands for these whole numbers, of four on: of fewer the list is as short. Empty without one."""
+    if len(texts) < 4 or not all(text.isdecimal() for text in texts):
+        return ""
+    numbers = [int(text) for text in texts]
+    (first, second, *_), whole = numbers, f"{texts[0]}..{texts[-1]}"
+    step, factor = second - first, second // first if first else 0
+    if all(after - before == step > 0 for before, after in pairwise(numbers)):
+        return whole if step == 1 else f"{whole}+{step}"
+    return f"{whole}*{factor}" if factor and all(b == a * factor > a for a, b in pairwise(numbers)) else ""
 
 
 def _items(field: Field, text: str) -> list[str]:

@@ -9,17 +9,27 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
-from textual.events import Focus, Key, Paste
+from textual.events import Key, Paste
 from textual.message import Message
 from textual.suggester import Suggester
 from textual.widgets import Input, Label
+from textual.widgets.input import Selection
 
 from hfbench.actions.params import Param
 from hfbench.sweeps.vary import separates
 from hfbench.widgets.cells import clip
-from hfbench.widgets.form_state import FormState, choices_of, next_choice
+from hfbench.widgets.form_state import FormState, blank_of, choices_of, next_choice
 from hfbench.widgets.glyphs import glyphs_of
 from hfbench.widgets.help import Help
+
+REPLACED = "typing replaces, arrows edit"
+"""Said beside the field whose value is selected as a whole."""
+
+BELOW_KEYS = (
+    Binding("pageup", "screen.below(-1)", "text below up", show=False, id="form.below-up"),
+    Binding("pagedown", "screen.below(1)", "more below", id="form.below"),
+)
+"""Keys of the form and of its fields, each of which would scroll itself."""
 
 
 class LastItem(Suggester):
@@ -41,53 +51,93 @@ class FieldInput(Input):
 
     help = Help(
         "Field",
-        "`up` and `down` move between fields, `space` walks through choices, a comma adds another value: a list such "
-        "as 1,8,32 or a range such as 16..128*2 or 1..4 makes it a sweep. `enter` starts the job, or the sweep.\n"
+        "`up` and `down` move between fields. What you type takes the place of what is selected, at first the whole "
+        "value; `left`, `right`, `home` and `end` keep it to be edited. `space` walks through choices, a comma adds "
+        "another value: a list such as 1,8,32 or a range such as 16..128*2 or 1..4 makes it a sweep. `enter` starts "
+        "the job, or the sweep.\n"
         "`escape` leaves the fields, so that single keys work. An emptied field is the default again.",
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "app.focus_previous", "field above", show=False),
-        Binding("down", "app.focus_next", "field below", show=False),
+        Binding("down,tab", "app.focus_next", "field below", show=False),
         Binding("enter", "submit", "start"),
         Binding("escape", "leave", "leave fields"),
+        *BELOW_KEYS,
     ]
+
+    @dataclass
+    class Held(Message):
+        """The whole value is selected now, or no longer."""
+
+        field: FieldInput
 
     def __init__(self, param: Param, text: str) -> None:
         self.choices = choices_of(param)
         suggester = LastItem(self.choices) if self.choices else None
-        super().__init__(text, compact=True, select_on_focus=False, suggester=suggester, id=f"field-{param.name}")
+        super().__init__(text, compact=True, suggester=suggester, id=f"field-{param.name}")
         self.param = param
-        self._chosen = bool(self.choices)
-        """Whether the last item was chosen and not typed: the next letter begins another in its place."""
+        self._was_held = False
 
-    def on_focus(self, event: Focus) -> None:
-        """What stands there was not typed just now."""
-        self._chosen = bool(self.choices)
+    @property
+    def held(self) -> bool:
+        """Whether the whole value is selected: what is typed takes its place."""
+        return self.has_focus and bool(self.value) and sorted(self.selection) == [0, len(self.value)]
 
     def on_key(self, event: Key) -> None:
-        """Space chooses where there is something to choose, and a letter typed over a choice takes its place."""
-        if event.key == "space" and (chosen := next_choice(self.param, self.value)) is not None:
+        """Space chooses where there is something to choose, and a comma goes on behind what is selected."""
+        if event.key == "space" and (chosen := self._turned()) is not None:
             self.value = chosen
-            self.cursor_position = len(chosen)
-            self._chosen = True
+            self._select_item()
             event.prevent_default()
             event.stop()
-        elif event.is_printable and self._chosen:
-            self._begin_item(event.character or "")
+        elif event.character:
+            self._go_on(event.character)
 
     def on_paste(self, event: Paste) -> None:
-        """Pasted text takes the place of a choice as typed text does."""
-        if self._chosen:
-            self._begin_item(event.text)
+        """Pasted text is as typed text."""
+        self._go_on(event.text)
 
-    def _begin_item(self, text: str) -> None:
-        """Make room for what is typed at the end: a comma adds an item, anything else takes the last one's place."""
-        self._chosen = False
-        before, comma, item = self.value.rpartition(",")
-        if item.strip() in self.choices and not text.startswith(",") and self.cursor_position == len(self.value):
-            self.value = before + comma
-            self.cursor_position = len(self.value)
+    def on_blur(self) -> None:
+        """Nothing is selected in a field without the keys."""
+        self._tell_held()
+
+    def watch_selection(self) -> None:
+        """Tell when the whole value is selected, or no longer is."""
+        self._tell_held()
+
+    def action_cursor_right(self, select: bool = False) -> None:
+        """As Textual does; of a form that was completed, what is to be replaced is selected."""
+        before = self.value
+        super().action_cursor_right(select)
+        if self.value != before:
+            self._select_item(blank_only=True)
+
+    def _turned(self) -> str | None:
+        """The next choice; of a value of one's own that is selected as a whole, the first one takes its place."""
+        turned = next_choice(self.param, self.value)
+        return self.choices[0] if turned is None and self.choices and self.held else turned
+
+    def _select_item(self, *, blank_only: bool = False) -> None:
+        """Select the last item, or only what is to be replaced of one such as `ssh:HOST`."""
+        begin = self.value.rpartition(",")[0]
+        at = len(begin) + 1 if begin else 0
+        blank = blank_of(self.value[at:])
+        at += blank
+        self.selection = (
+            Selection.cursor(len(self.value)) if blank_only and not blank else Selection(at, len(self.value))
+        )
+
+    def _go_on(self, text: str) -> None:
+        """A comma where one separates adds a value: what is selected up to the end stays."""
+        last = max(self.selection)
+        if text.startswith(",") and last == len(self.value) and (separates(self.param) or self.param.many):
+            self.selection = Selection.cursor(last)
+
+    def _tell_held(self) -> None:
+        if self.is_attached and self.held != self._was_held:
+            self._was_held = self.held
+            self.post_message(self.Held(self))
 
     def action_leave(self) -> None:
         """Give the keys to the form."""
@@ -108,6 +158,7 @@ class Form(VerticalScroll, can_focus=True):
         Binding("enter", "submit", "start", id="form.start"),
         Binding("down,tab", "app.focus_next", "edit fields"),
         Binding("up", "app.focus_previous", "fields", show=False),
+        *BELOW_KEYS,
     ]
 
     DEFAULT_CSS = """
@@ -152,8 +203,10 @@ class Form(VerticalScroll, can_focus=True):
         self._judge()
 
     def on_resize(self) -> None:
-        """Cut hints to the room there is."""
+        """Cut hints to the room there is, and keep the field with the keys in view."""
         self._judge()
+        if isinstance(field := self.screen.focused, FieldInput):
+            self.scroll_to_widget(field, animate=False)
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
@@ -175,15 +228,28 @@ class Form(VerticalScroll, can_focus=True):
         else:
             self.post_message(self.Submitted(self.state))
 
+    @on(FieldInput.Held)
+    def _held(self, message: FieldInput.Held) -> None:
+        message.stop()
+        self._tell(message.field.param)
+
     def _judge(self) -> None:
-        problems, sign = self.state.problems, glyphs_of(self.app).sign("error")
         for param in self.state.params:
-            hint = self.query_one(f"#hint-{param.name}", Label)
-            wrong = problems.get(param.name, "")
-            text = f"{sign} {wrong}" if wrong else self.state.told(param) or hint_of(param)
-            hint.update(clip(text, max(8, hint.size.width - 1 if hint.size else 30)))
-            hint.tooltip = text
-            hint.set_class(bool(wrong), "-wrong")
+            self._tell(param)
+
+    def _tell(self, param: Param) -> None:
+        """What stands beside a field; of one whose value typing would replace, that: the rest is told below."""
+        wrong = self.state.problems.get(param.name, "")
+        held = REPLACED if self.query_one(f"#field-{param.name}", FieldInput).held else ""
+        text = (
+            f"{glyphs_of(self.app).sign('error')} {wrong}"
+            if wrong
+            else self.state.told(param) or held or hint_of(param)
+        )
+        hint = self.query_one(f"#hint-{param.name}", Label)
+        hint.update(clip(text, max(8, hint.size.width - 1 if hint.size else 30)))
+        hint.tooltip = text
+        hint.set_class(bool(wrong), "-wrong")
 
 
 def help_of(param: Param) -> str:

@@ -148,3 +148,9 @@ def next_choice(param: Param, text: str) -> str | None:
     left = [each for each in choices if each not in taken] or list(choices)
     turned = left[(left.index(item.strip()) + 1) % len(left)] if item.strip() in left else left[0]
     return f"{before}{comma}{turned}"
+
+
+def blank_of(item: str) -> int:
+    """Where the part of a choice begins that is to be replaced, the capitals of `ssh:HOST`; 0 without any."""
+    head, colon, blank = item.partition(":")
+    return len(head) + 1 if colon and blank.replace(":", "").isupper() else 0

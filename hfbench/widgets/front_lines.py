@@ -5,28 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hfbench.widgets.cells import Span, clip, width_of
+from hfbench.widgets.cells import Span, clip, spans_width, width_of
 from hfbench.widgets.glyphs import Glyphs
 from hfbench.widgets.plot_lines import Scale, scale_of
 
-OTHER, FRONT, HERE = "o", "*", "@"
+OTHER, FRONT, DOUBT, HERE = "o", "*", "?", "@"
 """Signs of points; a later one covers an earlier one."""
-STYLES = {OTHER: "muted", FRONT: "ok", HERE: "key"}
+STYLES = {OTHER: "muted", FRONT: "ok", DOUBT: "warn", HERE: "key"}
+MEANINGS = {FRONT: "on the front", DOUBT: "there, in doubt", OTHER: "beaten", HERE: "this one"}
 LEAST_ROWS, LEAST_COLUMNS = 3, 12
-LEGEND = 41
-"""Cells of what the signs mean."""
 AROUND = 2
 """Lines of the title and of the axis."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One cell: its number, both metrics in their base units, and whether it stands on the front."""
+    """One cell: its number, both metrics in their base units, whether it stands on the front, and whether anything
+    speaks against its figures."""
 
     number: int
     latency: float
     throughput: float
     front: bool
+    doubt: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def front_lines(front: Front, here: int | None, width: int, height: int, glyphs:
     for point in ranked:
         x = _place(point.latency, across, columns)
         y = rows - 1 - _place(point.throughput, up, rows)
-        cells[y][x] = HERE if point.number == here else FRONT if point.front else OTHER
+        cells[y][x] = HERE if point.number == here else _sign(point)
     lines = [_title(front, up, width, glyphs)]
     for label, row in zip(labels, cells, strict=True):
         lines.append([(label.rjust(margin - 1) + " ", "muted"), *_runs(row)])
@@ -75,10 +76,19 @@ def front_lines(front: Front, here: int | None, width: int, height: int, glyphs:
 
 def _title(front: Front, up: Scale, width: int, glyphs: Glyphs) -> list[Span]:
     unit = f" {up.unit}" if up.unit else ""
-    spans: list[Span] = [(clip(f"{front.throughput}{unit}", max(1, width - LEGEND), ellipsis=glyphs.ellipsis), "title")]
-    for sign, meaning in ((FRONT, "on the front"), (OTHER, "beaten"), (HERE, "this one")):
-        spans += [("   ", ""), (sign, STYLES[sign]), (f" {meaning}", "muted")]
-    return spans
+    seen = {_sign(point) for point in front.points}
+    legend: list[Span] = []
+    for sign, meaning in MEANINGS.items():
+        if sign != DOUBT or sign in seen:
+            legend += [("   ", ""), (sign, STYLES[sign]), (f" {meaning}", "muted")]
+    room = max(1, width - spans_width(legend))
+    return [(clip(f"{front.throughput}{unit}", room, ellipsis=glyphs.ellipsis), "title"), *legend]
+
+
+def _sign(point: Point) -> str:
+    if not point.front:
+        return OTHER
+    return DOUBT if point.doubt else FRONT
 
 
 def _axis(front: Front, across: Scale, margin: int, columns: int) -> list[Span]:

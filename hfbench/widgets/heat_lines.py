@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
+from hfbench.jobs.doubt import SIGN
 from hfbench.text import printable
 from hfbench.widgets.cells import Span, clip, clip_middle, fit, width_of
 from hfbench.widgets.glyphs import Glyphs, State
@@ -15,8 +16,8 @@ WIDEST_LABEL = 24
 GAP = 1
 MARKS = 2
 """Cells before the text of a cell: the cursor's sign, then that of the best one or of a mark."""
-BEST, UNDECIDED = "*", "?"
-"""Signs of the best cell: one that samples tell apart from the others, and one that they do not."""
+BEST = "*"
+"""Sign of the best cell; `?` behind its number says that samples do not tell it apart from the others."""
 HEADERS = 2
 """Lines above the cells: the title and the columns' values."""
 BARS = (3, 1)
@@ -34,6 +35,13 @@ class HeatCell:
     best: bool = False
     undecided: bool = False
     """Of the best one: whether samples may as well put another in front of it."""
+    doubt: bool = False
+    """Whether anything speaks against the number."""
+
+    @property
+    def told(self) -> str:
+        """The text with its sign of doubt."""
+        return self.text + (SIGN if self.doubt or (self.best and self.undecided) else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,8 @@ class Window:
     columns: int
     top: int
     rows: int
+    signed: bool = False
+    """Whether any number has a sign of doubt: the others keep its place free."""
 
     @classmethod
     def of(cls, map: HeatMap, cursor: tuple[int, int], width: int, height: int) -> Window:
@@ -82,13 +92,15 @@ class Window:
         label = min(WIDEST_LABEL, max(map_width(map.rows), width_of(_corner(map)))) + GAP
         rows = max(1, min(len(map.rows), height - HEADERS))
         row, at = cursor
+        shown = [cell for line in map.cells for cell in line]
+        signed = any(cell.told != cell.text for cell in shown)
         for bar in BARS:
-            cells = (width_of(cell.text) + (1 + bar if cell.level else 0) for row in map.cells for cell in row)
+            cells = (width_of(cell.text) + 1 + bar + signed if cell.level else width_of(cell.told) for cell in shown)
             room = max(max(cells, default=0), min(WIDEST_LABEL, map_width(map.columns)))
             columns = max(1, min(len(map.columns), (width - label) // (MARKS + room + GAP)))
             if columns == len(map.columns):
                 break
-        return cls(label, room, bar, at // columns * columns, columns, row // rows * rows, rows)
+        return cls(label, room, bar, at // columns * columns, columns, row // rows * rows, rows, signed)
 
     @property
     def column(self) -> int:
@@ -158,12 +170,12 @@ def _title(map: HeatMap, view: Window, width: int, glyphs: Glyphs) -> list[Span]
 
 
 def _cell(cell: HeatCell, here: bool, marked: Set[int], view: Window, *, focused: bool, glyphs: Glyphs) -> list[Span]:
-    best = UNDECIDED if cell.undecided else BEST
-    sign = MARK if cell.number in marked else best if cell.best else " "
+    sign = MARK if cell.number in marked else BEST if cell.best else " "
     level = f" {glyphs.levels[cell.level] * view.bar}" if cell.level else ""
-    text = clip(cell.text, view.room - width_of(level), ellipsis=glyphs.ellipsis)
+    told = f"{cell.text} " if view.signed and cell.level and cell.told == cell.text else cell.told
+    text = clip(told, view.room - width_of(level), ellipsis=glyphs.ellipsis)
     lead = " " * (view.room - width_of(text) - width_of(level)) + (glyphs.cursor if here else " ") + sign
     if here:
         return [(f"{lead}{text}{level}", "cursor" if focused else "cursor-blurred"), (" " * GAP, "")]
-    style = "ok" if cell.best and not cell.undecided else cell.state
+    style = "ok" if cell.best and not cell.undecided and not cell.doubt else cell.state
     return [(lead, "title"), (text, style), (level, "accent"), (" " * GAP, "")]

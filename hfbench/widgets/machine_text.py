@@ -40,7 +40,7 @@ class StripState:
     host: str = ""
     """Shown with the reason, for example `cpu 2 cores 23 GiB`."""
     latest: str = ""
-    """The last latency measured, for example `tpot 8.1 ms`."""
+    """The last job that measured a figure, for example `job 3f9a1c: tpot 8.1 ms`."""
     note: str = ""
     """For example `stale 4 s`."""
 

@@ -57,6 +57,7 @@ class RecordTable(LineTable):
         columns: Sequence[Column],
         *,
         empty: str = "",
+        unmatched: str = "no row matches the filter; / changes it, escape clears it",
         sort: str | None = None,
         descending: bool = False,
         id: str | None = None,
@@ -65,7 +66,7 @@ class RecordTable(LineTable):
         super().__init__(id=id, classes=classes)
         self.rows = RecordRows(columns)
         self.rows.set_order(sort, descending)
-        self.empty = empty
+        self.empty, self.unmatched = empty, unmatched
         self._last: str | None = None
 
     @property
@@ -154,7 +155,7 @@ class RecordTable(LineTable):
     def empty_text(self) -> str:
         """Why there is nothing to see."""
         if self.total:
-            return "no row matches the filter; / changes it, escape clears it"
+            return self.unmatched
         return self.empty or "nothing here yet"
 
     def watch_cursor(self, before: int, now: int) -> None:

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 
+from hfbench.jobs.doubt import SIGN
 from hfbench.sweeps.grid import undecided
-from hfbench.sweeps.model import CellState, CellView, SweepRow, SweepSnapshot, SweepState, value_text
+from hfbench.sweeps.model import (
+    CellState,
+    CellView,
+    Figure,
+    SweepRow,
+    SweepSnapshot,
+    SweepState,
+    counted_cells,
+    state_word,
+    value_text,
+)
 from hfbench.text import printable
 from hfbench.units import show_ago, show_elapsed, show_seconds, show_value
 from hfbench.widgets.cells import Span, clip, spans_width, width_of
@@ -29,6 +40,9 @@ CELL_SIGNS: dict[CellState, State] = {
     "queued": "muted",
     "skipped": "unknown",
 }
+
+RESUMES = "s runs them"
+"""How cells that were not run are, where keys are at hand."""
 
 GAP = 2
 LEAST_BAR, WIDEST_BAR = 6, 24
@@ -66,14 +80,8 @@ def row_lines(row: SweepRow, width: int, glyphs: Glyphs) -> list[list[Span]]:
     """What the list knows of one sweep."""
     facts = [Fact("sweep", row.name), Fact("state", row.state, SWEEP_SIGNS[row.state])]
     facts += [Fact("", row.reason)] if row.reason else []
-    facts += [Fact("cells", counted(row.counts)), Fact("on", ", ".join(row.on))]
+    facts += [Fact("cells", counted_cells(row.counts, row.state, RESUMES)), Fact("on", ", ".join(row.on))]
     return facts_lines([*facts, Fact("folder", str(row.folder), "muted")], width, glyphs)
-
-
-def counted(counts: Mapping[CellState, int]) -> str:
-    """The states that cells are in, with their numbers: `7 finished, 1 running, 4 queued`."""
-    order: tuple[CellState, ...] = ("finished", "running", "queued", "failed", "skipped")
-    return ", ".join(f"{counts[state]:,} {state}" for state in order if counts[state]) or "no cells"
 
 
 # -- one sweep ----------------------------------------------------------------
@@ -83,20 +91,21 @@ def head_lines(
     snapshot: SweepSnapshot, best: CellView | None, leading: str, width: int, glyphs: Glyphs
 ) -> list[list[Span]]:
     """Its counts, how far it is and how long it will take, and the best cell."""
-    lines: list[list[Span]] = [[(clip(counted(snapshot.counts()), width, ellipsis=glyphs.ellipsis), "title")]]
+    told = counted_cells(snapshot.counts(), snapshot.state, RESUMES)
+    lines: list[list[Span]] = [[(clip(told, width, ellipsis=glyphs.ellipsis), "title")]]
     if snapshot.state == "running":
         beside = width - spans_width(lines[0]) - GAP
-        if told := _how_far(snapshot, beside, glyphs):
-            lines[0] += [(" " * GAP, ""), *told]
+        if bar := _how_far(snapshot, beside, glyphs):
+            lines[0] += [(" " * GAP, ""), *bar]
         else:
             lines.append(_how_far(snapshot, width, glyphs))
     if best is not None and leading in best.metrics:
         figure = best.metrics[leading]
-        value = f"{printable(leading)} {show_value(figure.value, figure.unit)}"
-        sign = "best, undecided " if undecided(snapshot, leading) else "best "
-        room = max(0, width - len(sign) - width_of(value) - GAP)
+        value = f"{printable(leading)} {figure.text}"
+        sign = " best, undecided " if undecided(snapshot, leading) else " best "
+        room = max(0, width - 1 - len(sign) - width_of(value) - GAP)
         label = clip(f"cell {best.number}, {printable(best.label)}", room, ellipsis=glyphs.ellipsis)
-        lines.append([(sign, "muted"), (value, "ok"), (" " * GAP, ""), (label, "")])
+        lines.append([("b", "key"), (sign, "muted"), (value, "ok"), (" " * GAP, ""), (label, "")])
     return lines
 
 
@@ -143,16 +152,17 @@ def cell_columns(snapshot: SweepSnapshot, metric: str) -> tuple[Column, ...]:
     )
 
 
-def cell_record(cell: CellView, metric: str, marked: bool, glyphs: Glyphs) -> Record:
+def cell_record(cell: CellView, metric: str, marked: bool, glyphs: Glyphs, sweep: SweepState = "running") -> Record:
     """One cell of the table."""
     state = CELL_SIGNS[cell.state]
-    word = f"{cell.progress:.0%}" if cell.state == "running" and cell.progress is not None else cell.state
+    share = cell.progress if cell.state == "running" else None
+    word = state_word(cell.state, sweep) if share is None else f"{share:.0%}"
     figure = cell.metrics.get(metric)
     cells = {
         "cell": f"{MARK} {cell.number}" if marked else str(cell.number),
         "state": f"{glyphs.sign(state)} {word}".strip(),
         **{f"axis:{name}": value_text(value) for name, value in cell.values.items()},
-        "metric": show_value(figure.value, figure.unit) if figure else "",
+        "metric": figure.text if figure else "",
         "seconds": show_elapsed(cell.seconds) if cell.seconds else "",
         "on": cell.on,
         "reason": cell.reason,
@@ -163,22 +173,29 @@ def cell_record(cell: CellView, metric: str, marked: bool, glyphs: Glyphs) -> Re
     return Record(str(cell.number), cells, {"state": state, "reason": "muted"}, order)
 
 
-def cell_lines(cell: CellView, names: Sequence[str], marked: bool, width: int, glyphs: Glyphs) -> list[list[Span]]:
-    """What is known of one cell: its values, how it went, and every metric."""
-    lines = facts_lines([*_cell_facts(cell, marked)], width, glyphs)
+def cell_lines(
+    cell: CellView, names: Sequence[str], marked: bool, width: int, glyphs: Glyphs, sweep: SweepState = "running"
+) -> list[list[Span]]:
+    """What is known of one cell: its values, how it went, and every metric; of a median in doubt, why."""
+    lines = facts_lines([*_cell_facts(cell, marked, sweep)], width, glyphs)
     known = [name for name in names if name in cell.metrics]
     if known:
-        facts = [Fact(name, show_value(cell.metrics[name].value, cell.metrics[name].unit)) for name in known]
+        facts = [Fact(name, _with_doubt(name, cell.metrics[name])) for name in known]
         lines += [[], [("metrics", "title")], *facts_lines(facts, width, glyphs)]
     return lines
 
 
-def _cell_facts(cell: CellView, marked: bool) -> Iterator[Fact]:
+def _with_doubt(name: str, figure: Figure) -> str:
+    why = f" {figure.doubt}" if figure.doubt and name.endswith(".p50") else ""
+    return f"{figure.text}{why}"
+
+
+def _cell_facts(cell: CellView, marked: bool, sweep: SweepState) -> Iterator[Fact]:
     yield Fact(f"cell {cell.number}", (cell.label or "the only one") + ("  (marked)" if marked else ""))
     progress = f" {cell.progress:.0%}" if cell.state == "running" and cell.progress is not None else ""
     took = f", {show_seconds(cell.seconds)}" if cell.seconds else ""
     attempt = f", attempt {cell.attempt}" if cell.attempt > 1 else ""
-    yield Fact("state", f"{cell.state}{progress}{took}{attempt}", CELL_SIGNS[cell.state])
+    yield Fact("state", f"{state_word(cell.state, sweep)}{progress}{took}{attempt}", CELL_SIGNS[cell.state])
     if cell.reason:
         yield Fact("", cell.reason)
     passed, failed = cell.expectations
@@ -210,8 +227,8 @@ def front_records(front: Front, cells: Mapping[int, CellView], marked: Set[int])
             str(point.number),
             {
                 "cell": f"{MARK} {point.number}" if point.number in marked else str(point.number),
-                "latency": show_value(point.latency, front.latency_unit),
-                "throughput": show_value(point.throughput, front.throughput_unit),
+                "latency": show_value(point.latency, front.latency_unit) + (SIGN if point.doubt else ""),
+                "throughput": show_value(point.throughput, front.throughput_unit) + (SIGN if point.doubt else ""),
                 "values": cells[point.number].label if point.number in cells else "",
             },
             order={"cell": point.number, "latency": point.latency, "throughput": point.throughput},

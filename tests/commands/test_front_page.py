@@ -104,7 +104,7 @@ def test_the_version_is_the_packages(hfbench: Hfbench) -> None:
         (["toy", "count", "--timeout", "soon"], "'soon' is not a duration"),
         (["toy", "count", "--timeout", ""], "'' is not a duration"),
         (["toy", "count", "--wait", "--detach"], "not allowed with argument"),
-        (["--check"], "--check, --dry-run, --results, --skip-missing and --on need --script FILE"),
+        (["--check"], "--check, --dry-run, --results, --json, --skip-missing and --on need --script FILE"),
         (["evil\x1b[2J\u202e"], r"evil\x1b[2J\u202e"),
         (["actions", "demoo"], "did you mean 'demo'?"),
     ],

@@ -98,9 +98,13 @@ ROW = JobRow(
             "  the nig...: 8.00 ms  1,000 tok/s",
         ),
         ({"label": "the night of it all", "headline": "h" * 60}, f"  the n...: {'h' * 19}..."),
+        ({"label": "s n=4", "headline": "tpot 8 ms  9 tok/s"}, "  s n=4: tpot 8 ms  9 tok/s"),
+        ({"label": "generate-n n=4", "headline": "tpot 8 ms?  1,000 tok/s?"}, "  n=4: tpot 8 ms?  1,000 tok/s?"),
+        ({"label": "generate dtype=bf16 n=4", "headline": "tpot 8 ms?  9 tok/s"}, "  dtype=bf16 n=4: tpot 8 ms?"),
+        ({"label": "g dtype=bf16 batch=4 prompt=16", "headline": "tpot 425 ms  9 tok/s"}, "  bf16 4 16: tpot 425 ms"),
     ],
 )
-def test_the_label_gives_way_before_the_result(told: dict[str, str], end: str) -> None:
+def test_the_label_gives_way_before_the_result_but_not_the_cell_of_a_sweep(told: dict[str, str], end: str) -> None:
     row = replace(ROW, state=State.FINISHED, model="a/m", **told)  # type: ignore[arg-type]
     assert table([row], 2.0)[1].endswith(end)
     assert all(part in table([row], 2.0, width=200)[1] for part in told.values())

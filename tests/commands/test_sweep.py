@@ -192,7 +192,9 @@ def test_what_queued_cells_wait_for_is_shown_once_for_all_that_do(tmp_path: Path
     cells = [CellView(number=n, values={"to": n}, state="queued", reason="its partition is down") for n in (1, 2, 3)]
     free = CellView(number=4, values={"to": 4}, state="queued")
     snapshot = replace(read_sweep(tmp_path / "s"), cells=(*cells, free))
-    assert "  queued 1 (to=1) and 2 more: its partition is down" in describe(snapshot)
+    running = replace(snapshot, state="running")
+    assert "  queued 1 (to=1) and 2 more: its partition is down" in describe(running)
+    assert "  not run 1 (to=1) and 2 more: its partition is down" in describe(snapshot)
     assert "queued 4" not in "".join(describe(snapshot))
 
 

@@ -79,6 +79,29 @@ def test_a_baseline_is_set_listed_shown_compared_and_removed(pair: tuple[str, st
     assert "no baselines yet" in hfbench("baseline", "list").stdout
 
 
+BUSY = [{"word": "busy-machine", "detail": "other processes kept 1.9 of 2 CPUs busy", "next": "wait"}]
+
+
+def test_a_baseline_that_is_not_to_be_believed_is_kept_with_a_warning_and_shown_as_such(pair: tuple[str, str]) -> None:
+    cold = {"asked": 2, "iterations": 0, "seconds": []}
+    bad = make_job(result([0.05], verdicts=BUSY, warmup=cold), number=3)
+    why = ("1 sample, too few for an interval", "0 of 2 warm-up iterations", "busy-machine: other processes kept 1.9")
+    done = hfbench("baseline", "set", "bad", bad)
+    assert done.returncode == 0
+    assert "not to be believed" in done.stderr
+    shown = hfbench("baseline", "show", "bad").stdout
+    for each in why:
+        assert each in done.stderr
+        assert each in " ".join(done.stdout.split())
+        assert each in " ".join(shown.split())
+    (row,) = (line for line in shown.splitlines() if line.strip().startswith("tpot"))
+    assert row.split()[1:] == ["50.0", "ms", "too", "few", "samples", "1", "busy-machine,", "few-samples"]
+    fine = hfbench("baseline", "set", "good", pair[0])
+    assert (fine.stderr, "doubt" in fine.stdout) == ("", False)
+    (row,) = (line for line in hfbench("baseline", "show", "good").stdout.splitlines() if "  tpot" in line)
+    assert (" .. " in row, row.split()[-2:]) == (True, ["100", "stable"])
+
+
 @pytest.mark.parametrize("name", ["last", "3f9a1c", "2026-11-29T20-11-04-bench.generate-3f9a1c", "grid"])
 def test_a_name_that_means_a_job_or_a_sweep_is_none_for_a_baseline(name: str) -> None:
     job = make_job(result(times(0.05)), number=1)

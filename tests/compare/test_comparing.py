@@ -142,9 +142,10 @@ def test_a_gate_wants_every_cell_of_a_of_the_candidate(tmp_path: Path, theirs: l
 
 def test_a_cell_that_failed_in_both_fails_no_gate_and_one_that_failed_in_a_alone_is_said(tmp_path: Path) -> None:
     failed = [CELLS[0], ({"batch": 2}, None)]
+    again = [({"batch": n}, result(times(0.05, seed=n + 10))) for n in (1, 2)]
     a, b, c = (
         str(results_file(tmp_path / f"{name}.jsonl", cells))
-        for name, cells in (("a", failed), ("b", failed), ("c", CELLS))
+        for name, cells in (("a", failed), ("b", failed), ("c", again))
     )
     assert compare([a, b], fail_if=["tpot > 1.5x"]).exit == 0
     better = compare([a, c], fail_if=["tpot > 1.5x"])
@@ -161,7 +162,7 @@ def test_a_cell_that_never_came_to_the_measurement_fails_the_gate_of_one_run_aga
         if each.get("cell") == {"batch": 2}:
             each.update(action="check", status="failed", result=None, metrics=None, error={"found": "no such model"})
     file.write_text("".join(json.dumps(each) + "\n" for each in lines))
-    found = compare([make_job(result(times(0.05)), number=1), str(file)], fail_if=["tpot > 1.5x"])
+    found = compare([make_job(result(times(0.05, seed=9)), number=1), str(file)], fail_if=["tpot > 1.5x"])
     assert found.exit == 1
     assert "B at batch=2: there is no tpot (it has no result: no such model)" in found.conditions[0].details[0]
 
@@ -403,7 +404,64 @@ def test_modes_of_one_run_are_compared_with_the_first_which_is_eager() -> None:
 
 def test_a_run_compared_with_itself_says_so() -> None:
     job = make_job(result(times(0.05)), number=1)
-    assert "both are the same run" in compare([job, job]).pairs[0].sentence
+    keep("nightly", read_subject(job), replace_it=False)
+    for other in (job, "nightly"):
+        found = compare([other, job], fail_if=["tpot.p50 > 1.05x", "tpot.p50 > 1 s"])
+        assert found.pairs[0].sentence.startswith("A and B are the same run, and tell nothing of a change")
+        assert [each.outcome for each in found.conditions] == [Outcome.UNDECIDED, Outcome.PASSES]
+        assert found.conditions[0].details == ("B: A and B are the same run, and tell nothing of a change",)
+    copy = job_file(job).parent / "copy.json"
+    copy.write_bytes(job_file(job).read_bytes())
+    assert "the same run" in compare([job, f"file:{copy}"]).pairs[0].sentence
+    again = make_job(result(times(0.05)), number=2)
+    assert "the same run" not in compare([job, again]).pairs[0].sentence, (
+        "two jobs are two runs, whatever they measured"
+    )
+
+
+def job_file(job: str) -> Path:
+    """The file of a job's result."""
+    return jobs_root() / job / "result.json"
+
+
+def model_difference(a: tuple[str, str], b: tuple[str, str]) -> list[tuple[str, str]]:
+    """How two runs differ in their model, each given as it was asked for and as the folder it led to."""
+    jobs = [
+        make_job(result(times(0.05, seed=number), folder=folder), number=number, params={**PARAMS, "model": model})
+        for number, (model, folder) in enumerate((a, b), 1)
+    ]
+    (pair,) = compare(jobs).pairs
+    shutil.rmtree(jobs_root())
+    return [(each.a, each.b) for each in pair.differences if each.about == "model"]
+
+
+def test_one_model_is_one_however_it_was_asked_for_and_a_branch_that_moved_is_another(tmp_path: Path) -> None:
+    real, link = tmp_path / "smol", tmp_path / "latest"
+    real.mkdir()
+    link.symlink_to(real)
+    snapshots = [
+        f"/{where}/hub/models--org--smol/snapshots/{c}"
+        for where, c in (("x", "a" * 40), ("y", "b" * 40), ("y", "a" * 40))
+    ]
+    assert model_difference(("demo", str(real)), (str(link), str(link))) == []
+    assert model_difference(("org/smol", snapshots[0]), (snapshots[2], snapshots[2])) == []
+    assert model_difference(("demo", str(real)), ("org/smol", snapshots[0])) == [("demo", "org/smol")]
+    assert model_difference(("./m", "/a/m"), ("./m", "/b/m")) == [("/a/m", "/b/m")]
+    assert model_difference(("org/smol", snapshots[0]), ("org/smol", snapshots[1])) == [
+        ("org/smol@" + "a" * 40, "org/smol@" + "b" * 40)
+    ]
+
+
+def test_a_model_that_no_result_tells_the_folder_of_is_followed_from_where_the_job_began(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "config.json").write_text("{}")
+    jobs = [
+        make_job(result(times(0.05, seed=n)), number=n, params={**PARAMS, "model": model})
+        for n, model in enumerate(("./m", str(tmp_path / "m")), 1)
+    ]
+    request = jobs_root() / jobs[0] / "request.json"
+    request.write_text(json.dumps({**json.loads(request.read_text()), "cwd": str(tmp_path)}))
+    assert compare(jobs).pairs[0].differences == ()
 
 
 def test_names_with_escapes_and_brackets_cannot_reach_a_terminal() -> None:

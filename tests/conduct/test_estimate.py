@@ -66,6 +66,17 @@ def test_a_measurement_that_ended_before_its_budget_grows_with_the_tokens_up_to_
         assert found.cell_s == expected
 
 
+def test_a_job_of_the_same_model_counts_however_it_was_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "config.json").write_text("{}")
+    (tmp_path / "link").symlink_to(tmp_path / "m")
+    earlier("aaaaaa", 16.0, {}, model=str(tmp_path / "m"))
+    earlier("bbbbbb", 18.0, {}, model=str(tmp_path / "link"))
+    found = estimate(plan({"batch": [1]}, model=str(tmp_path / "link")), jobs_root())
+    assert found is not None
+    assert (found.cell_s, found.source) == (17.0, "2 earlier jobs of bench.generate with this model")
+
+
 def test_jobs_that_differ_least_are_the_evidence() -> None:
     earlier("aaaaaa", 16.0, {}, batch=8, dtype="fp32")
     earlier("bbbbbb", 30.0, {}, batch=8, dtype="bf16")

@@ -91,6 +91,18 @@ def test_a_best_whose_samples_do_not_decide_that_it_leads_is_marked_as_undecided
     assert f"{word}: batch=" in text
 
 
+def test_figures_in_doubt_are_marked_and_percentiles_need_their_samples(tmp_path: Path) -> None:
+    busy = [{"word": "busy-machine", "detail": "others", "next": "wait"}]
+    cells = [({"batch": 1}, result(times(0.05, count=1))), ({"batch": 2}, result(times(0.06), verdicts=busy))]
+    text = report(str(results_file(tmp_path / "r.jsonl", cells)))
+    assert "50.2 ms? (undecided)" in text.replace("**", "")
+    assert "best, undecided, in doubt: batch=1" in text
+    assert "in doubt: too few samples" in text
+    single = report(str(results_file(tmp_path / "one.jsonl", [cells[0]])))
+    assert "median, in doubt" in single
+    assert "n=1 | n=1" in report(make_job(result(times(0.05, count=1))))
+
+
 def test_a_page_holds_everything_and_fetches_nothing(tmp_path: Path) -> None:
     page = Page(report(str(results_file(tmp_path / "r.jsonl", GRID)), "html"))
     assert page.tags.count("svg") == 3  # two heat maps, and latency against throughput
@@ -165,8 +177,10 @@ def test_json_keeps_all_samples_and_can_be_compared_and_reported_again(tmp_path:
 
 def test_junit_counts_what_it_holds_and_says_why(tmp_path: Path) -> None:
     cells = results_file(tmp_path / "r.jsonl", [({"batch": 1}, result(times(0.05))), ({"batch": 2}, None)])
-    baseline = read_subject(str(cells))
-    keep("before", baseline, replace_it=False)
+    before = results_file(
+        tmp_path / "before.jsonl", [({"batch": 1}, result(times(0.05, seed=2))), ({"batch": 2}, None)]
+    )
+    keep("before", read_subject(str(before)), replace_it=False)
     text = report(str(cells), "junit", against=("before",), fail_if=("tpot.p50 > 1.05x", "tpot.p50 < 1.05x"))
     root = ElementTree.fromstring(text)
     check_junit(root)
@@ -177,6 +191,26 @@ def test_junit_counts_what_it_holds_and_says_why(tmp_path: Path) -> None:
     assert outcomes["batch=2 tpot.p50 < 1 s"] == ["failure"]
     assert outcomes["not tpot.p50 < 1.05x"] == ["failure"]
     assert suite.find("./testcase[@name='batch=2']/failure").get("message") == "out of memory"  # type: ignore[union-attr]
+
+
+def test_junit_of_a_script_skips_the_gate_that_could_not_be_told_and_keeps_the_verdicts_of_a_noisy_step(
+    tmp_path: Path,
+) -> None:
+    conditions = [
+        {"text": f"tpot.p50 > {bound}x", "outcome": outcome, "details": [f"B: p50 is {outcome}"]}
+        for bound, outcome in ((1.05, "undecided"), (2, "fails"), (3, "passes"))
+    ]
+    busy = [{"word": "busy-machine", "detail": "other processes kept 1.9 of 2 CPUs busy", "next": "wait"}]
+    for strict, skipped in ((False, 1), (True, 0)):
+        gate = {"headline": "B: 1 UNDECIDED", "conditions": conditions, "strict": strict}
+        cells = [({"n": 1}, result(times(0.05), verdicts=busy)), ({"n": 2}, gate)]
+        root = ElementTree.fromstring(report(str(results_file(tmp_path / "r.jsonl", cells)), "junit"))
+        check_junit(root)
+        assert "verdict busy-machine: other processes" in str(root[0].findtext("./testcase[@name='n=1']/system-out"))
+        told = root[0].findall("./testcase[@name='n=2 not tpot.p50 > 1.05x']/skipped")
+        assert [each.get("message") for each in told] == skipped * ["undecided: tpot.p50 > 1.05x; B: p50 is undecided"]
+        assert len(root[0].findall("./testcase[@name='n=2 not tpot.p50 > 2x']/failure")) == 1
+        assert list(root[0].find("./testcase[@name='n=2 not tpot.p50 > 3x']") or ()) == []
 
 
 def test_a_candidate_without_a_result_is_a_failure_in_junit() -> None:

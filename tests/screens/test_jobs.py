@@ -10,14 +10,14 @@ import pytest
 from job_folders import make_job
 
 from hfbench.jobs.directory import JobDirectory
-from hfbench.jobs.events import Failed, Finished, Metric, Running, Started
+from hfbench.jobs.events import Failed, Finished, Metric, Progress, Running, Started
 from hfbench.jobs.history import JobRow
 from hfbench.jobs.launch import JobRequest, launch
 from hfbench.jobs.snapshot import State, read_job
 from hfbench.paths import jobs_root
 from hfbench.screens.confirm import Confirm
 from hfbench.screens.job import JobScreen
-from hfbench.screens.job_text import heading
+from hfbench.screens.job_text import heading, phases
 from hfbench.screens.jobs import JobsScreen
 from hfbench.screens.messages import JobsListed
 from hfbench.widgets.filter_bar import FilterBar
@@ -48,6 +48,24 @@ async def test_every_job_shows_id_state_and_times_at_any_supported_width(
         text = "\n".join(picture(pilot))
     for word in ("aaaaaa", "finished", "bbbbbb", "failed", "cccccc", "died", "Ran"):
         assert word in text
+
+
+async def test_a_job_of_a_sweep_shows_its_cell_its_first_figure_and_what_doubt_means_at_80_columns(
+    bench: Any, until: Any, picture: Any
+) -> None:
+    told = [Started(at=1.0, pid=1, ticks=1, host="x"), Running(at=2.0, device="cpu"), Finished(at=203.0, seconds=201)]
+    label = "generate-dtype-batch-prompt-2 dtype=bf16 batch=4 prompt=16"
+    result = {"headline": "tpot 1.02 s?  0.92 tok/s?"}
+    make_job(jobs_root(), "aaaaaa", "bench.generate", {"model": "m"}, told, result=result, label=label)
+    make_job(jobs_root(), "bbbbbb", "demo", {}, told, result={})
+    async with bench(watch=True).run_test(size=(80, 24)) as pilot:
+        await pilot.press("2")
+        await until(pilot, lambda: pilot.app.screen.query_one(RecordTable).total == 2)
+        await until(pilot, lambda: "in doubt: too few samples" in "\n".join(picture(pilot)))
+        row = next(line for line in picture(pilot) if "aaaaaa" in line)
+        assert "dtype=bf16 batch=4 prompt=16" in row
+        assert "tpot 1.02 s?" in row
+        assert "demo" in next(line for line in picture(pilot) if "bbbbbb" in line)
 
 
 async def test_an_empty_list_says_what_to_press(bench: Any, until: Any, picture: Any) -> None:
@@ -151,3 +169,13 @@ async def test_of_many_jobs_the_newest_are_shown_first_and_then_all(bench: Any, 
         await until(pilot, lambda: table.total == 450)
         await pilot.press("slash", *"0001c1", "enter")
         await until(pilot, lambda: table.shown == 1 and "0001c1" in "\n".join(picture(pilot)))
+
+
+def test_a_phase_of_nothing_was_skipped_and_is_not_said_to_be_all_right(home: Path) -> None:
+    told = [
+        Started(at=1.0, pid=1, ticks=1, host="x"),
+        Progress(at=2.0, phase="warm-up", done=0, total=0),
+        Progress(at=3.0, phase="measure", done=1, total=2),
+    ]
+    job = make_job(jobs_root(), "aaaaaa", "bench.generate", {"model": "m"}, told)
+    assert [(each.name, each.state) for each in phases(read_job(job))][:1] == [("warm-up", "skipped")]

@@ -73,6 +73,54 @@ async def test_space_walks_through_choices(bench: Any, until: Any) -> None:
         await until(pilot, lambda: field.value == "bf16")
 
 
+async def test_typing_in_a_field_just_entered_replaces_its_value_which_is_selected_and_said(
+    bench: Any, until: Any, picture: Any
+) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        pilot.app.open_form("bench.generate", {"model": "x"})
+        await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and pilot.app.screen.focused)
+        prompt = pilot.app.screen.query_one("#field-prompt", FieldInput)
+        prompt.focus()
+        await until(pilot, lambda: "128" in (row := row_of(picture, pilot, "prompt")) and "typing replaces" in row)
+        assert prompt.selected_text == "128"
+        await pilot.press(*"16,32")
+        assert prompt.value == "16,32"
+        await until(pilot, lambda: "sweep of 2: 16, 32" in row_of(picture, pilot, "prompt"))
+        await pilot.press("down", "up", *"64")
+        assert prompt.value == "64"
+        await until(pilot, lambda: "typing replaces" not in "".join(picture(pilot)))
+
+
+@pytest.mark.parametrize(
+    ("keys", "value"),
+    [
+        (["left", "9"], "9128"),
+        (["right", "9"], "1289"),
+        (["home", "9"], "9128"),
+        (["end", "9"], "1289"),
+        (["end", "backspace", "0"], "120"),
+        (["comma", "9"], "128,9"),
+        (["backspace", "7"], "7"),
+    ],
+)
+async def test_arrows_and_a_comma_keep_the_value_of_a_field_just_entered(
+    bench: Any, until: Any, keys: list[str], value: str
+) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        pilot.app.open_form("bench.generate", {"model": "x"})
+        await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and pilot.app.screen.focused)
+        prompt = pilot.app.screen.query_one("#field-prompt", FieldInput)
+        prompt.focus()
+        await until(pilot, lambda: prompt.held)
+        await pilot.press(*keys)
+        assert prompt.value == value
+
+
+def row_of(picture: Any, pilot: Any, label: str) -> str:
+    """The line of a field."""
+    return str(next(line for line in picture(pilot) if line.split()[:1] == [label]))
+
+
 async def test_the_whole_help_of_the_field_with_the_keys_is_shown(bench: Any, until: Any, picture: Any) -> None:
     async with bench().run_test(size=(80, 40)) as pilot:
         pilot.app.push_screen(LaunchScreen("bench.generate", {"model": "x"}))
@@ -84,6 +132,35 @@ async def test_the_whole_help_of_the_field_with_the_keys_is_shown(bench: Any, un
         pilot.app.screen.query_one("#field-batch", FieldInput).focus()
         whole = "Sequences in flight; at least 1, at most 4096"
         await until(pilot, lambda: whole in " ".join("\n".join(picture(pilot)).split()))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20)])
+async def test_the_field_with_the_keys_is_in_view_in_a_form_that_varies_fields(
+    bench: Any, until: Any, size: tuple[int, int]
+) -> None:
+    """What stands below grows with the field and with the sweep, and takes its room from the fields."""
+    async with bench().run_test(size=size) as pilot:
+        pilot.app.open_form("bench.generate", {"model": "./nowhere"}, texts={"batch": "1,2", "dtype": "fp32,bf16"})
+        await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and "model" in pilot.app.screen.facts)
+        form = pilot.app.screen.query_one(Form)
+        for field in form.query(FieldInput):
+            await pilot.press("down")
+            await until(pilot, lambda field=field: pilot.app.screen.focused is field)
+            await until(pilot, lambda field=field: field.region in form.content_region)
+
+
+async def test_what_has_too_little_room_below_the_fields_is_scrolled_by_a_key_the_key_line_names(
+    bench: Any, until: Any, picture: Any
+) -> None:
+    async with bench().run_test(size=(60, 20)) as pilot:
+        pilot.app.open_form("bench.generate", {"model": "./nowhere"}, texts={"batch": "1,2", "dtype": "fp32,bf16"})
+        await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and "model" in pilot.app.screen.facts)
+        await pilot.press("down", "down")
+        await until(pilot, lambda: "pgdn more below" in picture(pilot)[-1])
+        assert "dtype=fp32,bf16 --vary" not in "\n".join(picture(pilot))
+        await pilot.press("pagedown", "pagedown")
+        await until(pilot, lambda: "dtype=fp32,bf16 --vary" in "\n".join(picture(pilot)))
+        assert isinstance(pilot.app.screen.focused, FieldInput)
 
 
 async def test_auto_says_which_device_it_is_here(bench: Any, until: Any, picture: Any) -> None:

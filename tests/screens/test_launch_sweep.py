@@ -17,6 +17,7 @@ from hfbench.config import Config, ExecutorConfig
 from hfbench.jobs.events import Finished, Running, Started
 from hfbench.paths import jobs_root, sweeps_root
 from hfbench.screens.launch import LaunchScreen
+from hfbench.screens.launch_runs import asked_on, places_field
 from hfbench.screens.launch_sweep import script_of
 from hfbench.scripts.command import load_plan
 from hfbench.sweeps.snapshot import read_sweep
@@ -37,6 +38,16 @@ def text(picture: Any, pilot: Any) -> str:
 
 
 # -- typing -------------------------------------------------------------------
+
+
+async def test_what_is_typed_over_a_list_of_choices_just_entered_takes_its_place(bench: Any, until: Any) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot, until, "bench.generate", model="x")
+        field = screen.query_one("#field-dtype", FieldInput)
+        field.value = "bf16,fp16"
+        field.focus()
+        await pilot.press(*"fp32")
+        assert field.value == "fp32"
 
 
 async def test_a_letter_typed_over_a_choice_takes_its_place(bench: Any, until: Any) -> None:
@@ -69,7 +80,7 @@ async def test_a_letter_in_the_middle_of_a_choice_is_only_a_letter(bench: Any, u
         screen = await opened(pilot, until, "bench.generate", model="x")
         field = screen.query_one("#field-dtype", FieldInput)
         field.focus()
-        await pilot.press("left", "x")
+        await pilot.press("end", "left", "x")
         assert field.value == "autxo"
 
 
@@ -200,7 +211,7 @@ async def test_a_sweep_that_is_started_while_recording_is_recorded_as_its_matrix
 # -- where it runs ------------------------------------------------------------
 
 
-async def test_places_are_offered_when_there_are_some_and_one_job_takes_one(
+async def test_a_sweep_may_name_several_places_and_one_job_takes_one(
     bench: Any, until: Any, picture: Any, toasts: Any, toy_actions: Path
 ) -> None:
     config = Config(executors={"cluster": ExecutorConfig(kind="slurm", partition="debug")})
@@ -218,7 +229,73 @@ async def test_places_are_offered_when_there_are_some_and_one_job_takes_one(
         await until(pilot, lambda: "--vary to=1,2 --on local --on cluster" in screen.state.command)
 
 
-async def test_without_places_there_is_nothing_to_choose(bench: Any, until: Any, toy_actions: Path) -> None:
+@pytest.mark.parametrize("named", [{}, {"h100": ExecutorConfig(kind="slurm", partition="gpu")}], ids=["none", "h100"])
+async def test_a_place_is_always_a_field_and_offers_what_is_configured_and_the_forms_of_others(
+    bench: Any, until: Any, picture: Any, toy_actions: Path, named: dict[str, ExecutorConfig]
+) -> None:
+    async with bench(config=Config(executors=named)).run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot, until, "toy.count")
+        field = screen.query_one("#field-on", FieldInput)
+        field.focus()
+        offered = []
+        for _ in range(4 + len(named)):
+            await until(pilot, lambda: screen.state.texts["on"] == field.value)
+            offered.append(field.value)
+            await pilot.press("space")
+        assert offered == ["local", *named, "slurm:PARTITION", "ray:HOST:PORT", "ssh:HOST"]
+        assert field.value == "local"
+
+
+async def test_a_form_of_a_place_is_refused_until_what_stands_in_capitals_is_typed_over(
+    bench: Any, until: Any, picture: Any, toy_actions: Path
+) -> None:
     async with bench().run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot, until, "toy.count")
-        assert not screen.query("#field-on")
+        field = screen.query_one("#field-on", FieldInput)
+        field.focus()
+        await pilot.press("space", "space", "space")
+        await until(pilot, lambda: "type what is meant in place of HOST" in text(picture, pilot))
+        assert screen.state.request is None
+        await pilot.press(*"box2")
+        assert field.value == "ssh:box2"
+        await until(pilot, lambda: "hfbench toy count --on ssh:box2" in text(picture, pilot))
+        await pilot.press("comma", "r")
+        await until(pilot, lambda: "ray:HOST:PORT" in text(picture, pilot))
+        await until(pilot, lambda: field._suggestion)
+        await pilot.press("right", *"head:6379")
+        assert field.value == "ssh:box2,ray:head:6379"
+
+
+@pytest.mark.parametrize(
+    ("typed", "places"),
+    [
+        ("slurm:nosuch", ("slurm:nosuch",)),
+        ("slurm", ("slurm",)),
+        ("ray://head:10001", ("ray://head:10001",)),
+        ("slurm:gpu,gres=gpu:a100:1,time=30m", ("slurm:gpu,gres=gpu:a100:1,time=30m",)),
+        ("local, slurm:gpu,time=30m ,ssh:box2", ("local", "slurm:gpu,time=30m", "ssh:box2")),
+    ],
+)
+def test_a_place_is_read_as_the_command_line_reads_it(typed: str, places: tuple[str, ...]) -> None:
+    state = FormState.of(find("bench.generate"), {"model": "x", "batch": 1}, (places_field({}, ""),))
+    state = state.typed("on", typed)
+    assert (state.problems, asked_on(state)) == ({}, places)
+    varied = shlex.split(state.typed("batch", "1,2").command)
+    assert [varied[at + 1] for at, word in enumerate(varied) if word == "--on"] == list(places)
+    if len(places) == 1:
+        words = shlex.split(state.command)
+        assert words[words.index("--on") + 1] == places[0]
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [
+        ("slrum:gpu", "no executor is called 'slrum:gpu'; did you mean 'slurm'?"),
+        ("slurm:gpu,gress=1", "has no setting 'gress' to give; did you mean 'gres'?"),
+        ("local,", "has nothing between two commas"),
+        ("ssh:", "names no host; write ssh:HOST"),
+    ],
+)
+def test_a_place_that_cannot_be_read_is_refused_as_it_is_typed(typed: str, why: str) -> None:
+    state = FormState.of(find("bench.generate"), {"model": "x"}, (places_field({}, ""),)).typed("on", typed)
+    assert why in state.problems["on"]

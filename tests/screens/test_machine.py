@@ -28,13 +28,16 @@ def row(action: str, headline: str, state: State = State.FINISHED, ended: float 
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ([row("diff", "different: 3 config"), row("bench.generate", "tpot 8.1 ms")], "tpot 8.1 ms"),
-        ([row("bench.generate", "tpot 9 ms", State.CANCELLED), row("bench.generate", "tpot 8 ms")], "tpot 8 ms"),
+        ([row("diff", "different: 3 config"), row("bench.generate", "tpot 8.1 ms")], "job 1a2b3c: tpot 8.1 ms"),
+        (
+            [row("bench.generate", "tpot 9 ms", State.CANCELLED), row("bench.generate", "tpot 8 ms")],
+            "job 1a2b3c: tpot 8 ms",
+        ),
         ([row("bench.generate", "", State.RUNNING), row("chat", "45 tokens")], ""),
         ([row("from.elsewhere", "42 of it")], ""),
         (
             [row("bench.modes", "no mode is faster than eager beyond doubt"), row("bench.generate", "tpot 8 ms")],
-            "tpot 8 ms",
+            "job 1a2b3c: tpot 8 ms",
         ),
         ([row("bench.generate", "tpot 8 ms", ended=1.0)], ""),
         ([], ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from pathlib import Path
@@ -11,13 +12,14 @@ import pytest
 from sweep_folders import MadeSweep, generate_metrics, make_sweep
 
 from hfbench.jobs.directory import job_ids
-from hfbench.paths import jobs_root, sweeps_root
+from hfbench.paths import config_file, jobs_root, sweeps_root
 from hfbench.screens.attached import go_back, stops_of
 from hfbench.screens.job import JobScreen
 from hfbench.screens.kept import Left
 from hfbench.screens.launch import LaunchScreen
 from hfbench.screens.pick import Pick
 from hfbench.screens.sweep import SweepScreen
+from hfbench.screens.sweep_form import form_of
 from hfbench.screens.sweeps import SweepsScreen, SweepTable
 from hfbench.sweeps.snapshot import read_sweep
 from hfbench.widgets.form import FieldInput
@@ -230,6 +232,77 @@ async def test_axes_turned_in_quick_succession_are_all_turned(bench: Any, until:
         await pilot.press("a", "a", "a")
         await until(pilot, lambda: screen.takes_keys)
         assert (screen.sight.look.x, screen.sight.look.y) == ("batch", "mode")
+
+
+SCRIPT = """
+hfbench: 1
+name: again
+matrix: {dtype: [fp32, bf16], width: [16, 32, 64, 128], seed: [1, 2, 3, 4, 5], batch: [1, 2]}
+steps:
+- bench.generate:
+    {model: ./tiny, in: mine, dtype: "{{ dtype }}", prompt: "{{ width }}", seed: "{{ seed }}", batch: "{{ batch }}",
+    ci: 0.05}
+"""
+
+
+async def test_a_sweep_is_edited_in_a_form_filled_as_it_was_with_its_ranges(
+    bench: Any, until: Any, made: MadeSweep
+) -> None:
+    made.folder.script.write_text(SCRIPT.replace("in: mine, ", ""))
+    about = json.loads((made.folder.path / "sweep.json").read_text())
+    (made.folder.path / "sweep.json").write_text(json.dumps({**about, "on": ["local", "ssh:box2"]}))
+    async with bench().run_test(size=(80, 24)) as pilot:
+        pilot.app.open_sweep("made")
+        await on_page(pilot, until)
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(pilot.app.screen, LaunchScreen) and pilot.app.screen.focused)
+        state = pilot.app.screen.state
+        texts = {"model": "./tiny", "dtype": "fp32,bf16", "prompt": "16..128*2", "seed": "1..5", "batch": "1,2"}
+        assert state.texts.items() >= {**texts, "ci": "0.05", "on": "local,ssh:box2"}.items()
+        assert (state.cells, state.problems) == (80, {})
+
+
+def test_the_environment_of_a_sweep_is_that_of_its_form(made: MadeSweep) -> None:
+    config_file().parent.mkdir(parents=True, exist_ok=True)
+    config_file().write_text('[environments.mine]\npython = "/usr/bin/python3"\n')
+    made.folder.script.write_text(SCRIPT)
+    assert form_of(made.folder.path).runs_in == "mine"
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ("steps:\n- inspect: {model: ./a}\n- inspect: {model: ./b}\n", "its cells are not one step of one action"),
+        (
+            "matrix: {a: [1, 2], b: [1, 2], exclude: [{a: 1, b: 2}]}\nsteps:\n"
+            '- bench.generate: {model: ./a, batch: "{{ a }}", prompt: "{{ b }}"}\n',
+            "its cells are not all combinations of what varies",
+        ),
+    ],
+)
+async def test_a_sweep_that_no_form_stands_for_says_which_file_to_edit(
+    bench: Any, until: Any, toasts: Any, made: MadeSweep, lines: str, why: str
+) -> None:
+    made.folder.script.write_text(f"hfbench: 1\nname: made\n{lines}")
+    async with bench().run_test(size=(80, 24), notifications=True) as pilot:
+        pilot.app.open_sweep("made")
+        await on_page(pilot, until)
+        await pilot.press("e")
+        await until(pilot, lambda: why in toasts(pilot) and "Copy and edit" in toasts(pilot))
+
+
+async def test_a_list_in_which_nothing_matches_says_which_key_clears_and_which_closes(
+    bench: Any, until: Any, picture: Any, made: MadeSweep
+) -> None:
+    async with bench().run_test(size=(80, 24)) as pilot:
+        pilot.app.open_sweep("made")
+        screen = await on_page(pilot, until)
+        await pilot.press("m", *"nosuch")
+        await until(pilot, lambda: "ctrl+u clears it, escape closes" in "\n".join(picture(pilot)))
+        await pilot.press("ctrl+u")
+        await until(pilot, lambda: "tpot.p50" in "\n".join(picture(pilot)))
+        await pilot.press("escape")
+        await until(pilot, lambda: pilot.app.screen is screen)
 
 
 async def test_a_report_begins_with_its_form_filled_in(bench: Any, until: Any, made: MadeSweep) -> None:

@@ -35,12 +35,12 @@ def texts(made: MadeSweep, look: Look) -> list[list[str]]:
 def test_without_a_metric_each_cell_says_what_it_is_doing(made: MadeSweep) -> None:
     sight = sight_of(read_sweep(made.folder.path), Look())
     assert (sight.look.metric, sight.look.x, sight.look.y) == (STATE, "batch", "dtype")
-    assert texts(made, Look()) == [["ok", "ok", "x failed"], ["ok", "ok", "queued"]]
+    assert texts(made, Look()) == [["ok", "ok", "x failed"], ["ok", "ok", "not run"]]
 
 
 def test_numbers_are_in_one_unit_and_what_lacks_the_metric_says_why(made: MadeSweep) -> None:
     look = Look(metric="tpot.p50")
-    assert texts(made, look) == [["10.0", "12.0", "x failed"], ["6.00", "~ none", "queued"]]
+    assert texts(made, look) == [["10.0", "12.0", "x failed"], ["6.00", "~ none", "not run"]]
     sight = sight_of(read_sweep(made.folder.path), look)
     assert sight.map.title == "tpot.p50 in ms, lower is better"
     assert [cell.number for row in sight.map.cells for cell in row if cell.best] == [4]
@@ -58,6 +58,23 @@ def test_a_best_cell_that_samples_do_not_tell_apart_says_so(home: Path) -> None:
         sweep.ended(number, "finished", at=number)
     [row] = sight_of(read_sweep(sweep.folder.path), Look(metric="tpot.p50")).map.cells
     assert [(cell.best, cell.undecided) for cell in row] == [(False, False), (True, True), (False, False)]
+
+
+def test_numbers_in_doubt_are_marked_on_the_map_and_on_the_front(made: MadeSweep) -> None:
+    few = {
+        name: {"p50": value, "n": 1, "unit": unit}
+        for name, value, unit in (("tpot", 0.001, "s"), ("throughput", 900.0, "tok/s"))
+    }
+    made.result(5, few)
+    sight = sight_of(
+        read_sweep(made.folder.path), Look(metric="tpot.p50", latency="tpot.p50", throughput="throughput.p50")
+    )
+    assert [[cell.told for cell in row] for row in sight.map.cells] == [
+        ["10.0", "12.0", "x failed"],
+        ["6.00", "1.00?", "not run"],
+    ]
+    assert sight.front is not None
+    assert [(point.number, point.doubt) for point in sight.front.best] == [(5, True), (4, False), (2, False)]
 
 
 def test_axes_change_places(made: MadeSweep) -> None:
@@ -108,7 +125,7 @@ def test_a_sweep_of_one_axis_is_one_row_and_one_without_axes_one_cell(tmp_path: 
     one = sight_of(read_sweep(make_sweep(tmp_path, "one", {"batch": [1, 2]}, at=0).folder.path), Look())
     assert (one.map.columns, one.map.rows) == (("1", "2"), ("",))
     none = sight_of(read_sweep(make_sweep(tmp_path, "none", {}, at=0).folder.path), Look())
-    assert [[cell.text for cell in row] for row in none.map.cells] == [["queued"]]
+    assert [[cell.text for cell in row] for row in none.map.cells] == [["not run"]]
 
 
 def test_true_and_one_are_different_values_of_an_axis(tmp_path: Path) -> None:

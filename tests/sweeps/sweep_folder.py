@@ -36,15 +36,25 @@ class Written:
         """A cell begins."""
         return self.journal("step", cell=cell, step=1, job=job, on="local", attempt=attempt)
 
-    def finish(self, cell: int, state: str = "finished", attempt: int = 1, reason: str = "", **metrics: Any) -> Written:
-        """A cell ends with these metrics: numbers in seconds, or (number, unit)."""
-        if cell and metrics:
-            summaries = {}
+    def finish(
+        self,
+        cell: int,
+        state: str = "finished",
+        attempt: int = 1,
+        reason: str = "",
+        summaries: Mapping[str, Any] | None = None,
+        verdicts: Sequence[Mapping[str, str]] = (),
+        **metrics: Any,
+    ) -> Written:
+        """A cell ends with these metrics: numbers in seconds, or (number, unit), or whole summaries."""
+        if cell and (metrics or summaries):
+            summaries = dict(summaries or {})
             for name, value in metrics.items():
                 number, unit = value if isinstance(value, tuple) else (value, "s")
                 summaries[name] = {"p50": number, "n": 3, "unit": unit}
             event = {"event": "step_finished", "number": cell, "step": 1, "attempt": attempt, "metrics": summaries}
-            self._line("results.jsonl", {**event, "result": {"output_ids": [[cell]], "batch": 1}})
+            result = {"output_ids": [[cell]], "batch": 1, "verdicts": list(verdicts)}
+            self._line("results.jsonl", {**event, "result": result})
         return self.journal(
             "ended", cell=cell, state=state, reason=reason, seconds=2.0, attempt=attempt, expectations=[1, 0]
         )

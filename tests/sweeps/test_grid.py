@@ -14,6 +14,7 @@ from sweep_folder import Written
 
 from hfbench.commands.sweep import describe
 from hfbench.errors import UsageError
+from hfbench.jobs.doubt import MEANING
 from hfbench.sweeps.grid import undecided
 from hfbench.sweeps.model import CellView, Figure, SweepSnapshot
 from hfbench.sweeps.snapshot import best_cell, grid, metric_names, pareto
@@ -95,6 +96,48 @@ def test_the_front_holds_all_that_no_other_cell_beats_and_nothing_else(points: l
     assert [points[n - 1][0] for n in front] == sorted(points[n - 1][0] for n in front)
 
 
+def test_a_cell_in_doubt_beats_none_that_is_believed_and_stands_on_the_front_beside_them() -> None:
+    def cell(number: int, latency: float, rate: float, doubt: str = "") -> CellView:
+        metrics = {"t": Figure(latency, "s", "lower", doubt), "r": Figure(rate, "tok/s", "higher")}
+        return CellView(number=number, values={}, metrics=metrics)
+
+    def front(*cells: CellView) -> tuple[int, ...]:
+        return pareto(SweepSnapshot(name="x", folder=Path("x"), state="finished", cells=cells), "t", "r")
+
+    assert front(cell(1, 1, 9, "n=1"), cell(2, 2, 8), cell(3, 3, 7)) == (1, 2)
+    assert front(cell(1, 1, 9), cell(2, 2, 8, "n=1"), cell(3, 3, 7)) == (1,)
+    assert front(cell(1, 1, 9, "n=1"), cell(2, 2, 8, "n=1")) == (1,), "all in doubt: the front is what there is"
+
+
+def test_few_samples_or_a_verdict_against_the_run_put_a_figure_in_doubt_everywhere(four: Four) -> None:
+    sweep = four()
+    summary = {"p50": 2.0, "p90": 2.5, "p99": 2.9, "unit": "s"}
+    known = {"n": 12, "ci_low": 1.9, "ci_high": 2.1}
+    for number, (more, words) in enumerate(
+        [({"n": 1}, ["few-samples"]), (known, ["busy-machine"]), (known, ["few-samples"])], 1
+    ):
+        sweep.begin(number).finish(
+            number, summaries={"tpot": {**summary, **more}}, verdicts=[{"word": each} for each in words]
+        )
+    snapshot = sweep.read()
+    found = [cell.metrics for cell in snapshot.cells[:3]]
+    assert [each["tpot.p50"].doubt for each in found] == ["n=1", "busy-machine", ""]
+    assert [sorted(set(each) & {"tpot.p90", "tpot.p99"}) for each in found] == [[], ["tpot.p90"], ["tpot.p90"]]
+    assert [cell.verdicts for cell in snapshot.cells[:3]] == [("few-samples",), ("busy-machine",), ("few-samples",)]
+    told = table(snapshot, ["tpot.p50"])
+    shown = [line.split("finished")[1].split("  ") for line in lines_of_table(told)[1:4]]
+    assert [next(each for each in cells if "2.00" in each).strip() for cells in shown] == [
+        "2.00 s *?",
+        "2.00 s?",
+        "2.00 s",
+    ]
+    assert MEANING in notes_of_table(told)
+    rows = list(csv.DictReader(io.StringIO(csv_of_table(told))))
+    assert [(row["tpot.n"], row["verdicts"]) for row in rows[:2]] == [("1", "few-samples"), ("12", "busy-machine")]
+    with pytest.raises(UsageError, match="P99 takes 100 samples, and no cell has as many of tpot"):
+        table(snapshot, ["tpot.p99"])
+
+
 def test_a_table_says_which_cells_lack_a_metric_and_which_failed(found: SweepSnapshot) -> None:
     told = table(found, ["tpot.p50", "rate.p50"])
     lines = lines_of_table(told)
@@ -105,6 +148,7 @@ def test_a_table_says_which_cells_lack_a_metric_and_which_failed(found: SweepSna
         "1 of the finished cells lacks rate.p50",
         "best tpot.p50, undecided: the intervals of medians overlap, or too few samples tell none",
         "best rate.p50, undecided: the intervals of medians overlap, or too few samples tell none",
+        MEANING,
         "cell 4 (dtype=bf16 batch=2) failed: out of device memory",
     ]
     assert [row["metrics"]["rate.p50"] and row["metrics"]["rate.p50"]["value"] for row in plain_table(told)] == [

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from sweep_folder import Written
 
+from hfbench.jobs.directory import JobDirectory, take_lock
+from hfbench.jobs.events import Progress, Running, Started, to_line
 from hfbench.sweeps.folder import NoSuchSweep, find_sweep
 from hfbench.sweeps.snapshot import Figure, SweepFollower, list_sweeps, read_sweep
 
@@ -20,8 +24,8 @@ def test_cells_are_queued_running_and_over_as_the_journal_says(four: Four, held:
     held(sweep)
     found = sweep.read()
     assert [cell.state for cell in found.cells] == ["finished", "running", "queued", "queued"]
-    assert found.cells[0].metrics["tpot.p50"] == Figure(0.5, "s", "lower")
-    assert found.cells[0].metrics["rate.p50"] == Figure(7.0, "tok/s", "higher")
+    assert found.cells[0].metrics["tpot.p50"] == Figure(0.5, "s", "lower", "n=3")
+    assert found.cells[0].metrics["rate.p50"] == Figure(7.0, "tok/s", "higher", "n=3")
     assert found.cells[0].metrics["tpot.n"] == Figure(3, "", "")
     assert (found.cells[0].expectations, found.cells[0].label) == ((1, 0), "dtype=fp32 batch=1")
     assert (found.state, found.cells[0].seconds) == ("running", 2.0)
@@ -153,6 +157,30 @@ def test_ten_thousand_cells_are_read_in_a_moment(tmp_path_factory: pytest.TempPa
         sweep.begin(cell).finish(cell, tpot=1.0)
     found = read_sweep(folder)
     assert (len(found.cells), found.counts()["finished"]) == (10_000, 49)
+
+
+def test_a_cell_that_is_run_again_does_not_say_that_all_is_done_while_it_runs(
+    four: Four, held: Callable[[Written], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HFBENCH_HOME", str(tmp_path))
+    sweep = four()
+    sweep.begin(1).finish(1, "finished", tpot=1.0)
+    sweep.journal("again", cells=[1])
+    job = JobDirectory(tmp_path / "jobs" / "2026-12-01T00-00-00-bench.generate-abcdef")
+    job.path.mkdir(parents=True)
+    (job.path / "request.json").write_text('{"v": 1, "action": "bench.generate", "params": {}, "created": 1.0}')
+    told = [
+        Started(at=1.0, pid=1, ticks=1, host="x"),
+        Running(at=1.0, device="cpu"),
+        Progress(at=2.0, phase="warm-up", done=2, total=2),
+    ]
+    job.events.write_bytes(b"".join(map(to_line, told)))
+    lock = take_lock(job.lock)
+    sweep.begin(1, attempt=2, job=job.id)
+    held(sweep)
+    [cell, *_] = sweep.read().cells
+    os.close(lock or 0)
+    assert (cell.state, cell.progress) == ("running", 0.99)
 
 
 def test_a_journal_with_the_earlier_word_for_finished_is_read_as_ever(four: Four) -> None:

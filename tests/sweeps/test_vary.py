@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hfbench.actions.params import Param, Problem
 from hfbench.errors import UsageError
-from hfbench.sweeps.vary import is_list, joined, separates, values_of
+from hfbench.sweeps.vary import is_list, joined, separates, spelled, values_of
 
 
 def field(of: type = int, **more: object) -> Param:
@@ -129,3 +129,32 @@ def outcome(kind: type, text: str) -> object:
         return values_of(field(kind), text)
     except (UsageError, Problem) as error:
         return str(error)
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts", "text"),
+    [
+        (int, ["16", "32", "64", "128"], "16..128*2"),
+        (int, ["1", "2", "3", "4"], "1..4"),
+        (int, ["0", "10", "20", "30"], "0..30+10"),
+        (int, ["1", "2", "4"], "1,2,4"),
+        (int, ["4", "3", "2", "1"], "4,3,2,1"),
+        (int, ["1", "2", "3", "1000000000000"], "1,2,3,1000000000000"),
+        (bool, ["true", "false"], "true,false"),
+        (str, ["a", 'b, "c"'], '"a","b, ""c"""'),
+    ],
+)
+def test_values_are_spelled_as_somebody_would_type_them(kind: type, texts: list[str], text: str) -> None:
+    assert spelled(field(kind), texts) == text
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=2, max_size=8, unique=True))
+def test_spelled_values_are_read_back(values: list[int]) -> None:
+    text = spelled(field(), [str(value) for value in values])
+    assert is_list(field(), text)
+    assert values_of(field(), text) == tuple(values)
+
+
+def test_values_that_no_text_stands_for_are_refused() -> None:
+    with pytest.raises(UsageError, match="no text of a form stands for"):
+        spelled(field(str, many=True), ["a", "b"])

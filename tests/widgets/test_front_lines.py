@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,6 +46,15 @@ def test_the_point_under_the_cursor_covers_the_others() -> None:
 
 def test_signs_are_explained_in_words() -> None:
     assert "* on the front   o beaten   @ this one" in text(front((1.0, 1.0, True)))[0]
+
+
+def test_a_point_of_the_front_that_is_in_doubt_has_a_sign_of_its_own() -> None:
+    drawn = replace(front((0.010, 100, True), (0.020, 400, True)), points=())
+    points = (Point(1, 0.010, 100, True, doubt=True), Point(2, 0.020, 400, True))
+    lines = text(replace(drawn, points=points))
+    assert "* on the front   ? there, in doubt   o beaten   @ this one" in lines[0]
+    body = "".join(line[4:] for line in lines[1:-1])
+    assert (body.count("?"), body.count("*")) == (1, 1)
 
 
 def test_too_little_room_says_how_much_a_drawing_takes() -> None:

@@ -51,7 +51,14 @@ def test_cursor_mark_and_best_are_signs_and_not_only_colours() -> None:
     assert "+6" in line
     assert "> 7" in line
     open_one = grid(1, 2, cells=((HeatCell(1, "5", best=True, undecided=True), HeatCell(2, "6")),), rows=("8",))
-    assert "?5" in text(open_one, (0, 1))[2]
+    assert "*5?" in text(open_one, (0, 1))[2]
+
+
+def test_numbers_in_doubt_have_a_sign_and_the_others_keep_its_place_free() -> None:
+    row = (HeatCell(1, "5.0", level=1, doubt=True), HeatCell(2, "6.0", level=8))
+    line = text(grid(1, 2, cells=(row,), rows=("8",)), (0, 1))[2]
+    assert "5.0? ▁" in line
+    assert "6.0  █" in line
 
 
 def test_a_map_too_wide_is_shown_by_pages_that_say_so() -> None:

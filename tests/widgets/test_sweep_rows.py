@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hfbench.sweeps.model import Axis, CellState, CellView, Figure, SweepSnapshot
+from hfbench.commands.sweep import describe
+from hfbench.sweeps.model import Axis, CellState, CellView, Figure, SweepSnapshot, SweepState, counted_cells
 from hfbench.widgets.cells import spans_width
 from hfbench.widgets.glyphs import ASCII, UNICODE
-from hfbench.widgets.sweep_rows import cell_lines, cell_record, counted, head_lines
+from hfbench.widgets.sweep_rows import cell_lines, cell_record, head_lines
 
 
 def cell(number: int, state: CellState, **more: object) -> CellView:
@@ -29,7 +31,27 @@ BEST = cell(1, "finished", metrics={"tpot.p50": Figure(0.008, "s", "lower")})
 
 def test_counts_name_every_state_there_is() -> None:
     counts = sweep(BEST, cell(2, "failed"), cell(3, "skipped"), cell(4, "running"), cell(5, "queued")).counts()
-    assert counted(counts) == "1 finished, 1 running, 1 queued, 1 failed, 1 skipped"
+    assert counted_cells(counts, "running", "s runs them") == "1 finished, 1 running, 1 queued, 1 failed, 1 skipped"
+
+
+@pytest.mark.parametrize("state", ["stopped", "interrupted"])
+def test_nothing_is_queued_in_a_sweep_that_nobody_conducts_and_it_is_told_what_runs_it(state: SweepState) -> None:
+    snapshot = replace(sweep(BEST, cell(2, "queued"), cell(3, "queued")), state=state)
+    [first, *_] = head_lines(snapshot, BEST, "tpot.p50", 80, UNICODE)
+    assert "".join(text for text, _ in first) == "1 finished, 2 not run (s runs them)"
+    assert cell_record(cell(2, "queued"), "", False, UNICODE, state).cells["state"] == "not run"
+    told = "\n".join(describe(snapshot))
+    assert "2 not run (hfbench sweep resume s runs them)" in told
+    assert "queued" not in told
+
+
+def test_a_figure_in_doubt_has_its_sign_and_its_reason_wherever_it_is_told() -> None:
+    told = cell(1, "finished", metrics={"tpot.p50": Figure(0.008, "s", "lower", "n=1, busy-machine")})
+    assert cell_record(told, "tpot.p50", False, UNICODE).cells["metric"] == "8.00 ms?"
+    text = "\n".join("".join(part for part, _ in line) for line in cell_lines(told, ["tpot.p50"], False, 80, UNICODE))
+    assert "8.00 ms? n=1, busy-machine" in text
+    [_, best] = head_lines(replace(sweep(told), state="finished"), told, "tpot.p50", 80, UNICODE)
+    assert "tpot.p50 8.00 ms?" in "".join(part for part, _ in best)
 
 
 def test_what_is_left_has_a_line_of_its_own_where_the_first_has_no_room() -> None:

@@ -33,6 +33,12 @@ class Company:
         load = self.load_before
         return f"the load average was {load:.1f} on {self.cpus} CPUs before the start" if load > self.cpus else ""
 
+    def left_to(self, threads: int) -> int:
+        """How many CPUs the others left, at least 1, for a run that computed with more threads than that; else 0."""
+        taken = self.load_before if self.others_cpus is None else self.others_cpus
+        left = max(1, int(self.cpus - taken))
+        return left if threads > left else 0
+
 
 class Watch:
     """Counts the CPU time of other processes from its making to `company()`."""

@@ -48,6 +48,12 @@ NEXT: dict[Word, str] = {
     Word.OUTPUT_VARIES: "try attention eager or dtype fp32, to find the operation that is not deterministic",
 }
 
+CROWDED = (
+    "it computed with {threads} threads where the others left {left} of {cpus} CPUs, and threads that share a CPU wait"
+    " for each other: run again with --threads {left}, or stop the neighbours or wait"
+)
+"""What to try on a busy machine where the run computed with more threads than there were CPUs left."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
@@ -67,11 +73,12 @@ def judge(
     varies: str = "",
     overflow: str = "",
     throttle: Mapping[str, float] | None = None,
+    threads: int = 0,
 ) -> list[Verdict]:
     """All that speaks against the measurement, or the one verdict `stable`.
 
     `varies` and `overflow` are what the caller saw of unequal outputs and of logits that are not finite; `throttle` is
-    the share of samples in which each reason slowed the card.
+    the share of samples in which each reason slowed the card; `threads` is how many CPU threads computed, 0 on a GPU.
     """
     found = [
         (Word.NOT_FINITE, overflow),
@@ -83,7 +90,11 @@ def judge(
         (Word.OUTLIERS, _joined(_outlying(watched))),
         (Word.BUSY_MACHINE, company.disturbance(BUSY_SHARE)),
     ]
-    against = [Verdict(word=word, detail=detail, next=NEXT[word]) for word, detail in found if detail]
+    left = company.left_to(threads)
+    remedies = NEXT | (
+        {Word.BUSY_MACHINE: CROWDED.format(threads=threads, left=left, cpus=company.cpus)} if left else {}
+    )
+    against = [Verdict(word=word, detail=detail, next=remedies[word]) for word, detail in found if detail]
     if against:
         return against
     widest = max(samples.relative_interval() for samples in watched)

@@ -74,6 +74,30 @@ def test_neighbours_are_told_by_their_cpu_time_and_else_by_the_load(
     assert (Word.BUSY_MACHINE in words(STEADY, company=company)) is busy
 
 
+@pytest.mark.parametrize(
+    ("cpus", "threads", "others", "load", "left"),
+    [
+        (2, 2, 0.9, 9.0, 1),
+        (2, 2, 2.4, 9.0, 1),
+        (16, 16, 5.5, 9.0, 10),
+        (2, 2, None, 3.0, 1),
+        (2, 1, 0.9, 9.0, 0),
+        (16, 8, 5.5, 9.0, 0),
+        (2, 0, 0.9, 9.0, 0),
+    ],
+)
+def test_a_run_that_took_more_threads_than_the_neighbours_left_cpus_is_told_how_many_to_take(
+    cpus: int, threads: int, others: float | None, load: float, left: int
+) -> None:
+    company = Company(cpus=cpus, load_before=load, load_after=load, others_cpus=others)
+    watched = [Samples("tpot", TPOT, STEADY)]
+    found = judge(watched, rule=MedianInterval(), stop=Stop.INTERVAL_REACHED, company=company, threads=threads)
+    [busy] = [each for each in found if each.word is Word.BUSY_MACHINE]
+    assert (f"with {threads} threads where the others left {left} of {cpus} CPUs" in busy.next) is bool(left)
+    assert (f"--threads {left}," in busy.next) is bool(left)
+    assert "stop the neighbours or wait" in busy.next
+
+
 def test_unequal_outputs_and_broken_logits_come_first() -> None:
     verdicts = judge(
         [Samples("tpot", TPOT, STEADY)],
