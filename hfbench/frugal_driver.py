@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import codecs
 import os
+import signal
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -41,6 +44,8 @@ def frugal(driver: type[Driver]) -> type[Driver]:
             self._pen = PenSaver()
             self._signs = PLAIN if glyphs_of(app) == ASCII else {}
             self._encoding = getattr(sys.__stderr__, "encoding", None) or "utf-8"
+            self._continued = False
+            """Whether it was let go on since it last did."""
             self._pace = LinePace(getattr(app, "baud", 0) or serial_baud(getattr(self, "fileno", -1)))
 
         def _get_terminal_size(self) -> tuple[int, int]:
@@ -65,12 +70,39 @@ def frugal(driver: type[Driver]) -> type[Driver]:
             self._pen = PenSaver()  # whoever had the terminal meanwhile left another pen in it
             super().start_application_mode()
 
+        def _sigtstp_application(self, *_: Any) -> None:
+            """Stop, but not from here: the signal may come while a line is put into the queue that stopping writes
+            to, whose lock this thread then holds."""
+            if self._auto_restart:
+                self._soon(self._stop)
+            else:  # another program has the terminal, and nothing is written
+                os.kill(os.getpid(), signal.SIGSTOP)
+
         def _sigcont_application(self, *_: Any) -> None:
-            """Go on; also after a SIGSTOP, before which nothing could be put in order."""
-            if self._auto_restart and not getattr(self, "_must_signal_resume", False):
-                self.suspend_application_mode()
-                self._must_signal_resume = True
-            super()._sigcont_application()
+            """Go on, also after a SIGSTOP, before which nothing could be put in order; not from here either."""
+            self._continued = True
+            self._soon(self._go_on)
+
+        def _soon(self, what: Callable[[], None]) -> None:
+            with suppress(RuntimeError):  # the loop has ended, and the terminal is in order
+                self._loop.call_soon_threadsafe(what)
+
+        def _stop(self) -> None:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+            os.kill(os.getpid(), signal.SIGSTOP)
+            self._continued = True
+            self._go_on()  # before anything is painted
+
+        def _go_on(self) -> None:
+            while self._continued:  # again, when it was stopped for going on in the background
+                self._continued = False
+                if not self._auto_restart:
+                    return
+                if not self._must_signal_resume:
+                    self.suspend_application_mode()
+                    self._must_signal_resume = True
+                self.resume_application_mode()
 
     return Frugal
 

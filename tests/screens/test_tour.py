@@ -41,7 +41,8 @@ async def test_each_stop_is_left_by_the_key_its_card_names(bench: Any, until: An
     async with bench().run_test(size=(80, 24)) as pilot:
         await on_tour(pilot)
         for number, key in enumerate(("enter", "t", "f", "B")):
-            assert f"tour {number + 1}/{len(STOPS)} {STOPS[number].title}" in text(picture, pilot)
+            card = f"tour {number + 1}/{len(STOPS)} {STOPS[number].title}"
+            await until(pilot, lambda card=card: card in text(picture, pilot))
             await pilot.press(key)
             await until(pilot, lambda number=number: at(pilot) == number + 1)
         await pilot.press("escape")  # not started: the next stop is reached by `>`
@@ -54,10 +55,10 @@ async def test_each_stop_is_left_by_the_key_its_card_names(bench: Any, until: An
         await until(pilot, lambda: at(pilot) == 8)
         await pilot.press("escape")
         await until(pilot, lambda: at(pilot) == 9)
-        assert "That is all" in text(picture, pilot)
+        await until(pilot, lambda: "That is all" in text(picture, pilot))
         await pilot.press("greater_than_sign")
         await until(pilot, lambda: pilot.app.tour is None)
-        assert "tour" not in text(picture, pilot)
+        await until(pilot, lambda: "tour" not in text(picture, pilot))
         assert not any(screen.query(TourCard) for screen in pilot.app.screen_stack)
 
 
@@ -68,7 +69,7 @@ async def test_a_card_names_the_keys_of_the_users_own_key_map(
         await on_tour(pilot)
         await pilot.press("enter")
         await until(pilot, lambda: at(pilot) == 1)
-        assert "w shows its tensors" in text(picture, pilot)
+        await until(pilot, lambda: "w shows its tensors" in text(picture, pilot))
         await pilot.press("w")
         await until(pilot, lambda: at(pilot) == 2)
 
@@ -88,12 +89,12 @@ async def test_the_place_of_a_stop_comes_along_with_who_skips_to_it_and_the_pale
 ) -> None:
     async with bench().run_test(size=(120, 40)) as pilot:
         await on_tour(pilot)
-        assert "> skip" in text(picture, pilot)
+        await until(pilot, lambda: "> skip" in text(picture, pilot))
         assert "On the Models screen" not in text(picture, pilot)
         for stop in STOPS[1:9]:
             await pilot.press("greater_than_sign")
             if stop.title == "A job":  # there is none, and skipping starts none
-                assert "On the screen of a job: It runs" in text(picture, pilot)
+                await until(pilot, lambda: "On the screen of a job: It runs" in text(picture, pilot))
                 assert not pilot.app.machine.known_jobs
                 continue
             await until(pilot, lambda stop=stop: stop.here(pilot.app))

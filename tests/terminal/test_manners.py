@@ -119,6 +119,22 @@ def test_stopped_by_force_and_gone_on_with_it_still_ends_clean(line: Open) -> No
     assert_clean(one)
 
 
+def test_let_go_on_at_any_moment_it_never_locks_itself_out(line: Open) -> None:
+    """Signals that come while a line is put into the output's queue: a terminal that goes away sends such a one."""
+    one = line()
+    one.wait("no models")
+    for number in range(300):
+        os.kill(one.pid, signal.SIGCONT)
+        if number % 10 == 0:
+            one.press("21"[number // 10 % 2])
+        one.read(0.005)
+    one.press("2")
+    one.wait("no jobs yet")
+    one.press("q")
+    assert one.wait_for_end() == 0
+    assert_clean(one)
+
+
 def wait_until_stopped(one: Line) -> None:
     end = time.monotonic() + 30
     while Path(f"/proc/{one.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":

@@ -218,7 +218,7 @@ def test_a_job_whose_folder_is_removed_is_ended_and_the_others_of_its_batch_are_
     assert wait_until(other, lambda s: s.state.over, timeout=40).state == "finished"
     until(lambda: not other.alive(), "the keeper stays")
     assert not removed.path.exists()
-    assert not slurm.call("squeue", "-h").stdout.strip()
+    until(lambda: not slurm.call("squeue", "-h").stdout.strip(), "one of them stays in the queue")
 
 
 def test_a_jobs_folder_with_a_backslash_and_a_per_cent_sign_serves(
