@@ -1,15 +1,11 @@
-"""Textual's driver for a terminal: telling it only what changes of its colours, at the pace of its line, and stopped
-and gone on with as a shell does it."""
+"""Textual's driver for a terminal: telling it only what changes of its colours, at the pace of its line."""
 
 from __future__ import annotations
 
 import codecs
 import os
-import signal
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +13,7 @@ from textual.driver import Driver
 
 from hfbench.line_pace import LinePace, serial_baud
 from hfbench.pen import PenSaver
+from hfbench.stops_from_loop import StopsFromLoop
 from hfbench.text import cells
 from hfbench.widgets.glyphs import ASCII, glyphs_of
 
@@ -38,14 +35,12 @@ def frugal(driver: type[Driver]) -> type[Driver]:
     Rich ends every span with a reset and begins the next with both colours; over SSH that is half of a repaint.
     """
 
-    class Frugal(driver):  # type: ignore[valid-type, misc]
+    class Frugal(StopsFromLoop, driver):  # type: ignore[valid-type, misc]
         def __init__(self, app: Any, *words: Any, **named: Any) -> None:
             super().__init__(app, *words, **named)
             self._pen = PenSaver()
             self._signs = PLAIN if glyphs_of(app) == ASCII else {}
             self._encoding = getattr(sys.__stderr__, "encoding", None) or "utf-8"
-            self._continued = False
-            """Whether it was let go on since it last did."""
             self._pace = LinePace(getattr(app, "baud", 0) or serial_baud(getattr(self, "fileno", -1)))
 
         def _get_terminal_size(self) -> tuple[int, int]:
@@ -69,40 +64,6 @@ def frugal(driver: type[Driver]) -> type[Driver]:
         def start_application_mode(self) -> None:
             self._pen = PenSaver()  # whoever had the terminal meanwhile left another pen in it
             super().start_application_mode()
-
-        def _sigtstp_application(self, *_: Any) -> None:
-            """Stop, but not from here: the signal may come while a line is put into the queue that stopping writes
-            to, whose lock this thread then holds."""
-            if self._auto_restart:
-                self._soon(self._stop)
-            else:  # another program has the terminal, and nothing is written
-                os.kill(os.getpid(), signal.SIGSTOP)
-
-        def _sigcont_application(self, *_: Any) -> None:
-            """Go on, also after a SIGSTOP, before which nothing could be put in order; not from here either."""
-            self._continued = True
-            self._soon(self._go_on)
-
-        def _soon(self, what: Callable[[], None]) -> None:
-            with suppress(RuntimeError):  # the loop has ended, and the terminal is in order
-                self._loop.call_soon_threadsafe(what)
-
-        def _stop(self) -> None:
-            self.suspend_application_mode()
-            self._must_signal_resume = True
-            os.kill(os.getpid(), signal.SIGSTOP)
-            self._continued = True
-            self._go_on()  # before anything is painted
-
-        def _go_on(self) -> None:
-            while self._continued:  # again, when it was stopped for going on in the background
-                self._continued = False
-                if not self._auto_restart:
-                    return
-                if not self._must_signal_resume:
-                    self.suspend_application_mode()
-                    self._must_signal_resume = True
-                self.resume_application_mode()
 
     return Frugal
 

@@ -12,16 +12,15 @@ from hfbench.gpu.timing.formulas import RATIO
 from hfbench.gpu.timing.samples import Samples
 from hfbench.gpu.timing.statistics import LEAST_FOR_INTERVAL
 from hfbench.gpu.timing.verdicts import FEW, Word, spoiling
-from hfbench.jobs.doubt import DISTRUSTED
+from hfbench.jobs.doubt import DISTRUSTED, verdicts_of
 from hfbench.models.problem import counted
 
 
 def against(result: Mapping[str, Any] | None) -> dict[Word, str]:
     """What a result says against itself, a detail for each word; empty when nothing."""
-    told = (result or {}).get("verdicts")
-    verdicts = [each for each in told if isinstance(each, Mapping)] if isinstance(told, list) else []
     known = {str(word): word for word in Word if word is not Word.STABLE}
-    return {known[word]: str(each.get("detail", "")) for each in verdicts if (word := str(each.get("word"))) in known}
+    told = ((str(each.get("word")), str(each.get("detail", ""))) for each in verdicts_of(result))
+    return {known[word]: detail for word, detail in told if word in known}
 
 
 def doubts_of(subject: Subject) -> tuple[str, ...]:

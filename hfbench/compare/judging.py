@@ -22,6 +22,7 @@ from hfbench.gpu.timing.formulas import RATIO
 from hfbench.gpu.timing.samples import Samples
 from hfbench.gpu.timing.statistics import Interval, median
 from hfbench.gpu.timing.verdicts import Word, spoiling
+from hfbench.jobs.doubt import verdicts_of
 
 WITHIN = 0.02
 """A difference that does not matter, as a share, unless another is asked for."""
@@ -164,10 +165,9 @@ def word_of(interval: Interval | None, *, better: str, within: float) -> Said:
 
 def spoils_of_run(result: Mapping[str, Any] | None, side: str) -> list[Spoil]:
     """What a result says against itself as a whole: throttling, numbers that are not finite, a busy machine."""
-    told = (result or {}).get("verdicts")
     found = []
-    for each in told if isinstance(told, list) else ():
-        word = each.get("word") if isinstance(each, Mapping) else None
+    for each in verdicts_of(result):
+        word = each.get("word")
         if word in OF_THE_RUN:
             bound = _crowded(result or {}) if word == Word.BUSY_MACHINE else CLEAR
             found.append(Spoil(side=side, word=Word(word), detail=str(each.get("detail", "")), bound=bound))

@@ -28,10 +28,15 @@ def tells_doubt(headline: str) -> bool:
     return any(part.endswith(SIGN) for part in headline.split("  "))
 
 
-def verdicts_in(result: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """The words a result says of its own run, each once."""
+def verdicts_of(result: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    """What a result says of its own run: `word`, `detail` and `next` of each verdict, as far as they can be read."""
     told = (result or {}).get("verdicts")
-    words = (each.get("word") for each in told if isinstance(each, Mapping)) if isinstance(told, list) else ()
+    return [each for each in told if isinstance(each, Mapping)] if isinstance(told, list) else []
+
+
+def verdicts_in(result: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """The words of these verdicts, each once."""
+    words = (each.get("word") for each in verdicts_of(result))
     return tuple(dict.fromkeys(word for word in words if isinstance(word, str)))
 
 

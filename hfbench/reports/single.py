@@ -7,7 +7,7 @@ from typing import Any
 
 from hfbench.compare.metrics import Metric, metrics_of, number
 from hfbench.compare.subject import Measured
-from hfbench.jobs.doubt import samples_for
+from hfbench.jobs.doubt import samples_for, verdicts_of
 from hfbench.reports.document import Block, Cell, Code, Facts, Line, Points, SamplesPlot, Section, Table, Text, Tone
 from hfbench.reports.drawable import drawn_or_told
 from hfbench.text import printable
@@ -65,10 +65,8 @@ def _plots(metrics: Mapping[str, Metric]) -> list[SamplesPlot]:
 
 def _verdicts(result: Mapping[str, Any]) -> list[Block]:
     """What the measurement says of itself."""
-    told = result.get("verdicts")
-    verdicts = [each for each in told if isinstance(each, Mapping)] if isinstance(told, list) else []
     blocks: list[Block] = []
-    if verdicts:
+    if verdicts := verdicts_of(result):
         rows = tuple(
             (
                 Cell(printable(str(each.get("word", ""))), _tone(str(each.get("word", "")))),
